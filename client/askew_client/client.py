@@ -180,7 +180,7 @@ class AskewClient(_Client):
         return await self._device.asker.show(self._device.titles)
 
     async def ask(self: _Client, *, shown: Cost | None = None) -> Answer:
-        """Return an answer: the k best titles for this person, ranked here, and the pick.
+        """Return an Answer: results, the k best titles for this person, best first, and its pick.
 
         shown: what `cost` said; NotShown is raised, before anything is drawn, charged, fetched or
         sent, where the question would be more than that. Without it the settings decide, and
@@ -190,10 +190,9 @@ class AskewClient(_Client):
         return await self._device.asker.ask(self._device.titles, shown=shown)
 
     async def refresh(self: _Client) -> Refreshed:
-        """Look for the current version of what this device holds, if it is time, and return a
-        Refreshed, what is held after that: catalog_date (a date), part, size and fetched in bytes,
-        and next_look (a datetime in UTC). For a timer, a few times a day. No question does that
-        while what is held is still answered.
+        """Look for the current version of what this device holds, if it is time, and return what is
+        held then, a Refreshed: catalog_date (a date), part, size and fetched in bytes, and
+        next_look (a datetime in UTC). For a timer, a few times a day.
         """
         return await self._device.titles.refresh()
 
@@ -206,7 +205,8 @@ class AskewClient(_Client):
         shown: Cost | None = None,
         again: bool = False,
     ) -> NearAnswer:
-        """Return an answer: the best k items of a collection near a place, ranked and picked here.
+        """Return a NearAnswer: results, the best k items of a collection near a place, best first,
+        and its pick, None where none passes the filters.
 
         place: a name, whose one signal is sent again for nothing, or a Position (or AxisValues)
         without a name: a fresh signal and a charge each time. preferences: never sent; text is read

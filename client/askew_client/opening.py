@@ -24,7 +24,6 @@ from askew_client.profile.store import ProfileService, ProfileStore
 from askew_client.settings.config import DEFAULT_SERVER, places
 from askew_client.settings.settings import ClientSettings, StaticHost, month_of
 from askew_client.signals.store import SignalStore
-from askew_client.storage.guard import Guard
 
 if TYPE_CHECKING:
     from askew.catalog.item import Item
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from askew_client.device.nearby import Nearby
     from askew_client.device.titles import Titles
     from askew_client.near.places import PlaceService
-    from askew_client.transport.grpc import GrpcTransport
     from askew_client.transport.in_process import InProcess
     from askew_client.transport.protocol import Library, Network
     from askew_client.transport.shaped import KeptLibrary, ShapedTransport, Transport
@@ -78,8 +76,8 @@ class Device:
 
     @property
     def titles(self) -> Titles:
-        """Return the titles at the server, which are a question too: the same object each time,
-        made, and its module loaded, at the first use.
+        """Return the Titles at the server, which are a question too: made at the first use, and the
+        same object from then on.
         """
         from askew_client.device.titles import Titles
 
@@ -99,8 +97,8 @@ class Device:
 
     @property
     def places(self) -> PlaceService:
-        """Return the service of the named places: the same object each time, made, and its module
-        loaded, at the first use.
+        """Return the service of the named places: made at the first use, and the same object from
+        then on.
         """
         from askew_client.near.places import PlaceService
 
@@ -116,8 +114,8 @@ class Device:
 
     @property
     def nearby(self) -> Nearby:
-        """Return the object that asks near a place: the same each time, made, and its module
-        loaded, at the first use.
+        """Return the Nearby, which asks near a place: made at the first use, and the same object
+        from then on.
         """
         from askew_client.device.nearby import Nearby
 
@@ -149,9 +147,9 @@ class Device:
                     part.configure(settings)
 
     def budget(self) -> Budget:
-        """Return the account, a line in words for each entry of the ledger, and what they mean
-        together; `mode` says how a question of titles is answered, "" before a connection. Raises
-        LedgerError, ProfileError.
+        """Return the Budget of today, as `budget_of`: account, next_month, lines and words; its
+        mode is `Titles.reason`, how a question of titles is answered, "" before a connection.
+        Raises LedgerError, ProfileError.
         """
         from askew_client.device.budget import budget_of
 
@@ -159,8 +157,8 @@ class Device:
         return replace(found, mode="" if self._titles is None else self._titles.reason())
 
     def accept(self) -> Budget:
-        """Continue with the ledger and date as they are, and return the budget after that: what the
-        mark knows and the ledger had lost is booked in a new entry. The person's act.
+        """Continue with the ledger and date as they are, as `SignalStore.accept`, and return the
+        budget after that. The person's act.
         """
         self._signals.accept(month_of(self._today()))
         return self.budget()
@@ -205,11 +203,9 @@ async def open_library(
     transport: InProcess | None = None,
 ) -> AsyncIterator[tuple[ShapedTransport, KeptLibrary]]:
     """Open and yield a network, and the library of what this device holds of its server, in a cache
-    in the directory (None: the platform's own place). transport: a server in this process, None for
-    the one at the address `server`.
-
-    Nothing is sent before they are used. Raises ParameterError for an address, directory or
-    authority that is of no use.
+    in the directory (None: the platform's own place); nothing is sent. transport: a server in this
+    process, None for the one at the address `server`. Raises ParameterError for an address,
+    directory or authority that is of no use.
     """
     from askew_client.transport.shaped import (
         KeptLibrary,  # with protobuf
@@ -219,7 +215,10 @@ async def open_library(
     def connect() -> Transport:
         if transport is not None:
             return transport
-        return way_to(server, settings, network.guard)
+        from askew_client.transport.grpc import GrpcTransport  # most questions call nobody
+
+        alive = network.guard.alive  # keeps private work apart from what gRPC leaves alive
+        return GrpcTransport(server, settings.timeout, settings.authority, alive)
 
     cache = CatalogCache.of(places(directory).held, server)
     interval: float | None = settings.interval
@@ -233,18 +232,6 @@ async def open_library(
     if settings.authority:
         network.load()  # a file that is no use is named before anything is asked
     yield network, KeptLibrary(cache, network.source, settings.byte_budget, network.call)
-
-
-def way_to(server: str, settings: ClientSettings, guard: Guard | None = None) -> GrpcTransport:
-    """Return the gRPC transport by which devices of these settings call a server; it is not
-    connected. Raises ParameterError.
-
-    guard: keeps private work apart from what gRPC leaves alive.
-    """
-    from askew_client.transport.grpc import GrpcTransport
-
-    alive = None if guard is None else guard.alive
-    return GrpcTransport(server, settings.timeout, settings.authority, alive)
 
 
 def files_of(server: str, settings: ClientSettings) -> CatalogSource:

@@ -97,6 +97,7 @@ WRONG: dict[str, dict[str, Any]] = {
     "server": {"server": 7571},
     "directory": {"directory": 5},
     "no directory": {"directory": ""},
+    "the home of nobody": {"directory": "~nobody-has-this-name/askew"},
 }
 
 

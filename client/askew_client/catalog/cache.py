@@ -170,8 +170,8 @@ class CatalogCache:
 
     @classmethod
     def of(cls, directory: Path, server: str) -> CatalogCache:
-        """Return the cache of a server's address, in a directory of caches: at the first 32
-        hexadecimal digits of the address' SHA-256. Nothing is made on the disk.
+        """Return the cache of a server's address, in a directory of caches: its `directory` is
+        called by the first 32 hexadecimal digits of the address' SHA-256. Nothing is made.
         """
         return cls(directory / hashlib.sha256(server.encode()).hexdigest()[:32])
 
@@ -189,8 +189,8 @@ class CatalogCache:
             return Record()
 
     def remember(self, record: Record) -> None:
-        """Write this record in place of the one before. Raises CacheError, as where the directory
-        is not there, which `locked` makes.
+        """Write this record in place of the one before; the directory is made if need be. Raises
+        CacheError where it cannot be used.
         """
         with self._usable():
             replace_file(self.directory / _RECORD, json.dumps(asdict(record), default=bytes.hex))
@@ -220,27 +220,29 @@ class CatalogCache:
         return int.from_bytes(data[:_DAY_BYTES], "big"), data[_DAY_BYTES:]
 
     def keep_metric_card(self, catalog_date: int, card: bytes) -> None:
-        """Write this card of places, with its Monday, in place of the one before. Raises
-        CacheError.
+        """Write this card of places, with its Monday, in place of the one before; the directory is
+        made if need be. Raises CacheError where it cannot be used.
         """
         with self._usable():
             replace_file(self.directory / _CARD, catalog_date.to_bytes(_DAY_BYTES, "big") + card)
 
     def forget_metric_card(self) -> None:
-        """Remove the kept card of places, if there is one. Raises CacheError."""
+        """Remove the kept card of places; none is no error. Raises CacheError where the directory
+        cannot be used.
+        """
         with self._usable():
             (self.directory / _CARD).unlink(missing_ok=True)
 
     def keep(self, version: Version, body: bytes) -> None:
-        """Write the body of a file, which the caller has checked, under its digest. Raises
-        CacheError.
+        """Write the body of a file, which the caller has checked, to its own; the directory is made
+        if need be. Raises CacheError where it cannot be used.
         """
         with self._usable():
             replace_file(self._path(version.head), body)
 
     def tidy(self, kept: Version | None) -> None:
         """Remove every body but that of `kept` (None: all), and what a killed write left of one.
-        Raises CacheError.
+        Raises CacheError where the directory is not there or cannot be used.
         """
         name = "" if kept is None else kept.head.digest.hex()
         with self._usable():
@@ -250,11 +252,9 @@ class CatalogCache:
 
     @asynccontextmanager
     async def locked(self, patience: float) -> AsyncIterator[None]:
-        """Hold the right to write to this cache, alone among all programs; wait at most `patience`
-        seconds for that. Make its directory, if it is not there.
-
-        Raises CacheError after them, and where the directory cannot be made or used. A program that
-        ends, however it ends, gives the right back.
+        """Hold the right to write to this cache, alone among all programs, from entry to exit. Wait
+        at most `patience` seconds for that, then raise CacheError. Make the directory, if it is not
+        there; raise CacheError where it cannot be used. A program that ends gives the right back.
         """
         handle = await asyncio.to_thread(self._open_lock)
         try:
@@ -345,8 +345,9 @@ class CatalogSync:
         self._bits, self._check, self._patience = bits, check, patience
 
     async def cached(self, day: int) -> CachedFile:
-        """Return the file that is held, as a CachedFile of version, body and fetched; it is fetched
-        first where nothing usable is, and `fetched` is 0 bytes if it was there. Raises AskewError.
+        """Return the file that is held, a CachedFile: version, body and fetched, the bytes that
+        came just now, 0 if it was there. Where nothing usable on this day is, it is fetched first:
+        the whole catalog if it fits the byte budget, else the default one. Raises AskewError.
         """
         file = await asyncio.to_thread(self.usable, day)
         if file is not None:
@@ -357,12 +358,11 @@ class CatalogSync:
 
     async def refresh(self, now: int) -> Refreshed:
         """Look for this week's file if it is time, at once where nothing usable is held, and return
-        a Refreshed without the file: catalog_date, its Monday (a date), part, "whole" or "default",
-        size in bytes, fetched, the bytes just now (48 for each head where nothing was new, 0 before
-        the time), and next_look, a datetime in UTC.
+        what is held then, a Refreshed: catalog_date, its Monday (a date), part, "whole" or
+        "default", size in bytes, fetched, the bytes just now (0 before the time, 48 for each head
+        where nothing was new), and next_look, a datetime in UTC.
 
-        now: in seconds since 1970-01-01 UTC. Raises AskewError, in which case what is held stays as
-        it is, if usable.
+        now: in seconds since 1970-01-01. Raises AskewError; what is held, if usable, stays.
         """
         day = now // DAY
         async with self._cache.locked(self._patience):
@@ -375,9 +375,8 @@ class CatalogSync:
         return Refreshed(monday, str(version.part), size, file.fetched, when)
 
     async def forget(self, catalog_date: int) -> None:
-        """Drop the file of this Monday if it is the one that is held, or none is: the server
-        answers about other items. Neither a record nor a body of it stays, so that the next look is
-        a first one and tells nothing of what was held. Of another Monday, do nothing.
+        """Forget the held file and its record, so that the next look is a first one and tells
+        nothing of what was held; do nothing if the held file is of another Monday than this.
         """
         async with self._cache.locked(self._patience):
             held = await asyncio.to_thread(lambda: self._cache.record().held)

@@ -52,8 +52,9 @@ class Download:
     def read(self, timeout: float, trust: ssl.SSLContext | None) -> bytes:
         """Return `size` bytes of the file from byte `start` on, fewer at its end, and read no more.
 
-        timeout: seconds. trust: None for the system's certificates. Raises WireError,
-        TransportError, OSError, HTTPException.
+        timeout: seconds. trust: None for the system's certificates. Raises NotFound for status 404
+        or 410, Malformed for a start past the end; else WireError, TransportError, OSError or
+        HTTPException.
         """
         self._response = response = self._opened(timeout, trust)
         _check(response)
@@ -160,9 +161,10 @@ class HttpsSource(CatalogSource):
         self._is_server, self._named = is_server, named or f"{host.host}:{host.port}"
 
     async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
-        """Return `size` bytes of a file from byte `start` on, fewer at its end. Raises
-        TransportError or WireError; NotFound, or OtherKind from a server of ours, where there is no
-        such file. A connection that is refused is tried three times more, within a second.
+        """Return `size` bytes of a file from byte `start` on, fewer at its end. Raises NotFound, or
+        OtherKind from a server of ours, where there is no such file, Malformed for a start past its
+        end; else TransportError or WireError. A connection that is refused is tried three times
+        more, within a second.
         """
         path = f"{self._host.path}/{name_of(catalog_date, part)}"
         try:
@@ -215,8 +217,8 @@ _DISTRUST = {  # OpenSSL's numbers
 
 def as_ours(error: Exception, host: str) -> Exception:
     """Return a failure of the network or the host as an error of ours that names `host`: TooSlow
-    for a TimeoutError, Unreachable for another OSError, TLS's included, or what broke off,
-    Malformed for another HTTPException; one of our errors, or a bug, as it is.
+    for a TimeoutError, Unreachable for another OSError, also TLS's, an IncompleteRead and a
+    UnicodeError, Malformed for another HTTPException; an AskewError, and anything else, as it is.
     """
     match error:
         case AskewError():

@@ -74,9 +74,9 @@ def ask(
     profile = options.open_profile(config.data) if ratings is None else _passing(ratings)
     found, unmatched_ratings = options.run(_asked(config, profile))
     if as_json:
-        options.print_json(answer_as_json(found))
+        options.print_json(_as_json(found))
     else:
-        for line in answer_lines(found):
+        for line in _as_lines(found):
             click.echo(line)
     if unmatched is not None:
         from askew_client.profile.files import as_csv
@@ -121,11 +121,7 @@ _NOTHING_RATED = (
 )
 
 
-def answer_lines(found: Answer) -> Iterator[str]:
-    """Yield the answer as lines of text: a title each, best first, "* " before the pick and two
-    spaces before others; then, each in parentheses, the source, that nothing is rated, if so, the
-    mode with its reason, what the signal cost, if one was sent, and how many ratings were unused.
-    """
+def _as_lines(found: Answer) -> Iterator[str]:
     for result in found.results:
         came = "  (came with the answer)" if result.came else ""
         yield f"{'*' if result.picked else ' '} {result.title}{came}"
@@ -159,12 +155,7 @@ def _in_words(cost: Cost) -> str:
     )
 
 
-def answer_as_json(found: Answer) -> dict[str, object]:
-    """Return the answer as a dict for JSON: source, simulated, pick, results and came (titles; the
-    second those that the answer brought), used_ratings, unused_ratings (numbers), mode {"name",
-    "why"}, fresh, and cost: None where no signal was sent, else, also of one that is sent
-    again, a dict of epsilons, of what is spent and of the cap, all a rating.
-    """
+def _as_json(found: Answer) -> dict[str, object]:
     cost = found.cost
     told = {
         "epsilon_per_rating": cost.charge.epsilon_per_rating,

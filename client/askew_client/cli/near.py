@@ -81,7 +81,8 @@ def near(
 
     The noisy position of a named place was charged by `askew place add`, and nothing is asked. With
     --unnamed a terminal asks for a yes (a no: exit 130). Axes are charged once a month; a second
-    time a terminal asks, elsewhere it is exit 3. Preferences stay on this device.
+    time a terminal asks, elsewhere it is exit 3. A COLLECTION that is not there: exit 1.
+    Preferences stay on this device.
 
     \b
     Examples:

@@ -98,7 +98,8 @@ def list_places(context: click.Context, data: Path | None, as_json: bool) -> Non
     """List the places: where they are, and what every server gets.
 
     Three lines a place, "home: latitude 52.52, longitude 13.405", what every server gets, and how
-    many km apart odds change 4 times; the first alone on axes. With --json: one array of objects.
+    many km apart odds change 4 times; the first alone on axes. Without any place, one line on
+    standard error. With --json: one array of objects.
     """
     places = _desk(context, data=data).list()
     if as_json:

@@ -17,7 +17,11 @@ def main() -> None:
     """
     if sys.platform == "win32":
         sys.exit("askew: it does not run on Windows; the Windows Subsystem for Linux (WSL) runs it")
-    spare_the_processor()
+    # Do less: numpy's threads turn in a loop before they sleep, some 25 ms of each processor.
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")  # 2^4 turns, the fewest
+    # What a start makes stays: looking through it for garbage, now or at the end, finds none.
+    gc.set_threshold(50_000)
+    atexit.register(gc.freeze)
     open_standard_streams()
     try:
         from askew_client.cli.main import main as run
@@ -28,14 +32,3 @@ def main() -> None:
         if line is None:
             raise
         sys.exit(f"askew: {line}")
-
-
-def spare_the_processor() -> None:
-    """Set this process to do less: OPENBLAS_THREAD_TIMEOUT is 4, unless it is set, so numpy's
-    threads sleep sooner; the first threshold of `gc` is 50,000, and `gc.freeze` runs at the end.
-    """
-    # numpy's threads turn in a loop before they sleep, some 25 ms of each processor.
-    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")  # 2^4 turns, the fewest
-    # What a start makes stays: looking through it for garbage, now or at the end, finds none.
-    gc.set_threshold(50_000)
-    atexit.register(gc.freeze)

@@ -85,8 +85,8 @@ class Measured:
 
     async def draw(self) -> None:
         """Draw the noise once more, ask three times from that position, and add what `beyond` says
-        of each reply to `draws`: under "askew" as a device asks, under "one" with k = 1, and under
-        "nearest" of the k places nearest to it.
+        of each reply to the end of a list in `draws`: "askew" as a device asks, "one" with k = 1,
+        "nearest" of the k places nearest to it. After `begin`.
         """
         signal = perturbed(HOME, self._noise, self._region, self._bits)
         await asyncio.gather(
@@ -117,7 +117,7 @@ def ranked_at_home(slate: PlaceSlate, card: MetricCard) -> tuple[Judged, ...]:
 def beyond(ranked: Sequence[Judged], best: Sequence[Judged]) -> tuple[float, float | None]:
     """Return how many kilometers the nearest of these results is farther than the nearest place of
     all, and the cost of their pick less that of the best place, in kilometers, None where no result
-    passes. best: places as `judged` ranks them, with the nearest and the best of all.
+    passes. ranked, best: not empty, as `judged` ranks them; best has the nearest and best of all.
     """
     nearest = min(item.distance for item in ranked) - min(place.distance for place in best)
     return nearest, ranked[0].cost - best[0].cost if ranked[0].passes else None

@@ -66,8 +66,8 @@ class TappedTransport(GrpcTransport):
 
 
 async def play(settings: ClientSettings, draws: int, console: Console) -> None:
-    """Play the exchange on a terminal of at most 80 columns, with `draws` draws of the noise.
-    Leaves nothing behind: neither a process nor a file.
+    """Play the exchange on a terminal of at most 80 columns, with `draws` draws of the noise, at
+    least one. Leave nothing behind: neither a process nor a file.
     """
     # SIGTERM would end us before the processes are stopped and the files removed.
     task = asyncio.current_task()

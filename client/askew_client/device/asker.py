@@ -158,7 +158,7 @@ class Asker:
         self._settings, self._signals = settings, self._signals.with_caps(settings.caps)
 
     async def show(self, question: Question[object], *, again: bool = False) -> Cost:
-        """Return what a question would cost now, after fetching what the question needs, but for
+        """Return what a question would cost now, as `cost`, after fetching what it needs but for
         live values. Nothing is drawn or charged; a cap that would refuse it stands in `refused`.
         """
         async with self._network.turn():

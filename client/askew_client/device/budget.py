@@ -35,14 +35,15 @@ class Budget:
 def budget_of(
     store: SignalStore, today: datetime.date, places: Mapping[str, NamedPlace] = NO_PLACES
 ) -> Budget:
-    """Return the Budget that a person reads: account; lines, tuples (entry, "one signal, epsilon
-    0.8 a rating: ..."), oldest first; words, a tuple of sentences, "Ratings: spent 0.8 of a
-    lifetime cap of 48; 47.2 is left." and what that means, then values on axes and places where any
-    is spent; next_month, the first day after today's month; mode "".
+    """Return the Budget that a person reads: account; lines, a tuple (entry, "one signal, epsilon
+    0.8 a rating: ...") of each entry, oldest first; words, a tuple: "Ratings: spent 0.8 of a
+    lifetime cap of 48; 47.2 is left. This month: 0.8 of 1.6.", what that means ("Nothing that
+    depends on you has left this device." of an empty ledger), then values on axes and places where
+    any is spent; next_month, the first day after today's month; mode "".
 
-    The parameter `places` has the profile's, whose names begin the lines of their entries ("home:
-    one noisy position, ...", or "home and flat: ..." where both have it); for a handle that none of
-    them has, "a place without a name now".
+    places: the profile's, whose names begin the lines of their entries, "home: one noisy position,
+    ...", or "home and flat: ..." where both have it; for a handle that none of them has, "a place
+    without a name now: ...".
     """
     account = store.account()
     month = max(month_of(today), clock(account.entries))

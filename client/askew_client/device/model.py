@@ -73,8 +73,7 @@ class Model:
     @cached_property
     def ends(self) -> tuple[tuple[str, str], ...]:
         """Return for each coordinate two labels, "Alien (1979)": the held items with the lowest and
-        with the highest score along it; ties go to the lower id. The same for everybody; made once,
-        not with every rating, in O(n_items D d).
+        with the highest score along it; ties go to the lower id. The same for everybody.
         """
         if self.alone:
             return self.alone.ends
@@ -85,9 +84,7 @@ class Model:
 
     @cached_property
     def search(self) -> TitleSearch:
-        """Return the search over the labels of all items of this model, held and received; made at
-        its first use.
-        """
+        """Return the search over the labels of all items of this model, held and received."""
         if self.alone is None:
             return TitleSearch(self.catalog.items)
         return self.alone.search.with_more(self.catalog.items[len(self.alone.catalog) :])
@@ -118,7 +115,8 @@ class Model:
         self, document: ProfileDocument, settings: ClientSettings, guard: Guard | None = None
     ) -> Exchange:
         """Return the exchange of a person with this model: their settings, and the ratings of the
-        document whose titles this catalog knows. guard: None makes one. Raises ConnectionOpen.
+        document whose titles this catalog knows. guard: None makes one. Raises ConnectionOpen while
+        a connection of the guard exists.
         """
         guard = guard or Guard()
         with guard.private():
@@ -153,20 +151,18 @@ class Model:
 
 
 def connection_of(card: ModelCard, catalog: Catalog) -> Connection:
-    """Return what a server says of itself, for the screens: source, sizes, versions, rating scale,
-    and the axes of a map: the indexes of the two coordinates along which the catalog's items score
-    most differently (by standard deviation), ascending; of a space with one coordinate, (0,).
+    """Return what a server says of itself, for the screens: whether it is simulated, sizes,
+    versions and rating scale, and map_axes, the indexes of the two coordinates along which the
+    catalog's items score most differently (by standard deviation), ascending; (0,) of one alone.
     """
     # By the card and the catalog alone, so a map is the same for everybody.
     scores = (catalog.vectors @ card.space.encoder.directions) * catalog.boosts[:, None]
     order = np.argsort(-scores.std(axis=0), kind="stable")
     return Connection(
-        source=card.source,
         simulated=card.simulated,
         n_items=card.n_items,
         dimension=card.space.dimension,
         map_axes=tuple(sorted(order[:2].tolist())),
-        diameter=float(card.space.diameter),
         space_version=card.space.version,
         catalog_version=card.catalog_version,
         lowest_rating=card.space.scale.lowest,
@@ -221,9 +217,7 @@ class Exchange:
 
     @cached_property
     def mechanism(self) -> LatticeLaplace:
-        """Return the law of the noise by which a fresh signal is drawn, as `noise_for`, and raise
-        its ParameterError.
-        """
+        """Return the law of the noise by which a fresh signal is drawn: `noise_for`."""
         return noise_for(self.model.card, self.settings)
 
     @property
@@ -240,8 +234,8 @@ class Exchange:
 
     @property
     def charge(self) -> SignalCharge:
-        """Return the charge of a fresh signal, SignalCharge(epsilon_per_rating, epsilon_per_km):
-        the mechanism's epsilon, of one rating, and 0. Raises ParameterError as `noise_for`.
+        """Return the charge of a fresh signal, SignalCharge(4/5, 0) at epsilon 4/5: the epsilon of
+        `noise_for`, of one rating, and 0 per kilometer. Raises its ParameterError.
         """
         return self.mechanism.charge
 
@@ -277,9 +271,9 @@ class Exchange:
             raise Malformed("the answer scores items in another way than the catalog does")
 
     def rank_all(self, count: int) -> Ranking:
-        """Return the best `count` of all items that the device holds or received, by the true
-        profile: unrated ones first, then rated ones, the best of both first, ties by index; without
-        a taste the catalog's shared slate comes first. Never sent. Raises ConnectionOpen while a
+        """Return the best `count` (all, if fewer) of the items that the device holds or received,
+        by the true profile: unrated ones first, then rated ones, the best of both first, ties by
+        index; without a taste the catalog's shared slate comes first. Raises ConnectionOpen while a
         connection exists.
         """
         with self.guard.private():
@@ -288,12 +282,11 @@ class Exchange:
 
 def noise_for(card: ModelCard, settings: ClientSettings) -> LatticeLaplace:
     """Return the law of the noise of each value of a signal, by the setting epsilon_per_rating
-    alone: its epsilon is that one, or less by under 0.1 %.
+    alone: its epsilon is that one, 4/5 of 4/5, or less by under 0.1 %, 512/1707 of 3/10.
 
-    The rate is the person's setting, whatever the card says: by a server's numbers it would mark
-    the device. Raises ParameterError when the server cannot answer k results, or where the noise
-    would tell more than the settings say: one rating moves a point by more than 1, or the space is
-    wider than max_ratings_apart.
+    By a server's numbers it would mark the device. Raises ParameterError when the server cannot
+    answer k results, or where the noise would tell more than the settings say: one rating moves a
+    point by more than 1, or the space is wider than max_ratings_apart.
     """
     if settings.k > card.max_slate_size:
         limit = f"at most what this server answers, {card.max_slate_size}"

@@ -211,11 +211,10 @@ class Nearby:
     def by_other_preferences(
         self, answer: NearAnswer, preferences: Preferences, ratings: Sequence[Rated]
     ) -> NearAnswer:
-        """Return an answer of this server ranked anew, on the device: nothing is sent, and
-        preferences may change as often as the person likes. Where nothing was sent for the answer,
-        the best k of all rows that are held, by the profile's own ratings; else its own results in
-        another order, by `ratings`. Raises ParameterError before `connect`, and ConnectionOpen
-        while a connection exists.
+        """Return an answer of this server ranked anew: nothing is sent. Where nothing was sent for
+        the answer, the best k of all rows that are held, by the profile's own ratings; else its own
+        results in another order, by `ratings`. Raises ParameterError before `connect`, and
+        ConnectionOpen while a connection exists.
         """
         if self.card is None:
             raise ParameterError("connection", None, "made first, by a question")
@@ -248,8 +247,8 @@ class NearQuestion:
         is asked, if those are held. It sends a signal in mode "ask", and in "auto" unless all rows
         of what is asked are held, and their live values, if any, are in the live file.
 
-        Raises PlaceError or LedgerRefused as `PlaceService.locate`, then as `Nearby.held_for` and
-        `source_at`, and ParameterError in mode "held" where no rows of it are held.
+        Raises as `PlaceService.locate`, then as `Nearby.held_for` and `source_at`, and
+        ParameterError in mode "held" where no rows of it are held.
         """
         nearby = self._nearby
         named, signal = await in_thread(nearby.places.locate, self._place, again=again)
@@ -289,7 +288,7 @@ class NearQuestion:
         )
 
     async def forget(self, error: WireError) -> None:  # noqa: ARG002
-        """Drop the card and the rows, whatever the error."""
+        """Drop the card and the rows, as `Nearby.forget`, whatever the error."""
         await self._nearby.forget()
 
 

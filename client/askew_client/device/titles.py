@@ -69,21 +69,18 @@ class Titles:
         self.settings = settings
 
     async def connect(self) -> Connection:
-        """Return what the server says of itself, read from what is held, which is fetched first
-        where nothing usable is. What reads the catalog waits for this; each call reads the file
-        again. Raises OtherKind for a server of places.
+        """Return the Connection, what the server says of itself, read from what is held, which is
+        fetched first where nothing usable is; each call reads the file again. Raises OtherKind for
+        a server of places.
         """
         async with self._network.turn():
             return (await self._fetch()).connection
 
     async def refresh(self) -> Refreshed:
         """Look for this week's file, if it is time (once a week, up to two days after Monday began
-        in UTC; at once where nothing usable is held), and return a Refreshed, what is held after
-        that: catalog_date (a date), part, size and fetched in bytes, and next_look (a datetime in
-        UTC).
-
-        For a timer. Nothing that a person does takes part in when this looks; what comes serves
-        from the next question on.
+        in UTC; at once where nothing usable is held), and return what is held then, a Refreshed:
+        catalog_date (a date), part, size and fetched in bytes, and next_look (a datetime in UTC).
+        For a timer: what comes serves from the next question on.
         """
         async with self._network.turn():
             found, model = await self._library.refresh(), self._model
@@ -97,8 +94,7 @@ class Titles:
     async def subject(self, *, fetch: bool, again: bool = False) -> Taste:  # noqa: ARG002
         """Return the taste of the stored profile, bound to what is held. Where that is missing or
         not usable today (it is from one day before its Monday to 16 after), it is fetched if
-        `fetch`, else NotShown is raised. again changes nothing: a signal of a taste is kept for its
-        month anyway.
+        `fetch`, else NotShown is raised. again: changes nothing here.
         """
         document = await in_thread(self._profile.read)
         model = self._model
@@ -127,7 +123,7 @@ class Titles:
 
     @property
     def connection(self) -> Connection | None:
-        """Return what the server said of itself, or None before `connect`."""
+        """Return what the server said of itself, or None before `connect` or a question."""
         model = self._model
         return None if model is None else model.connection
 
@@ -139,8 +135,8 @@ class Titles:
         return None if model is None else self.with_received(model, document.received)
 
     def with_received(self, model: Model, received: ReceivedItems) -> Model:
-        """Return a model with these received items; the result of the last call where both
-        arguments are the same.
+        """Return the model with these received items, as `Model.with_received`; the very result of
+        the last call where both arguments are the same.
         """
         last = self._received
         if last is None or last[0] is not model or last[1] != received:
@@ -148,12 +144,10 @@ class Titles:
         return last[2]
 
     def search(self, text: str, limit: int = 50) -> Sequence[Match]:
-        """Return at most `limit` titles of the catalog that contain every word of `text`, as
-        `TitleSearch.places`: a Match (title, genres, rated) of each, first those that begin with
-        it, then the others by index; rated is the person's own rating, or None.
-
-        Stays on the device: the catalog is fetched whole. An empty text finds the first titles.
-        Raises ParameterError before `connect`, and ConnectionOpen while a connection exists.
+        """Return at most `limit` titles, held or received, that contain every word of `text`, as
+        `TitleSearch.places` orders them: a Match (title, genres, rated) of each, made when it is
+        looked at; rated is a Rated, the person's own rating, or None. Nothing is sent. Raises
+        ParameterError before `connect`, and ConnectionOpen while a connection exists.
         """
         with self._network.guard.private():
             document = self._profile.read()
@@ -163,8 +157,8 @@ class Titles:
     def bars(self) -> tuple[Bar, ...]:
         """Return the private point that noise is added to, one Bar for each coordinate: the two
         labels of `Model.ends` (toward_lowest, toward_highest), lowest 0.0, highest the encoder's
-        unit, and value; () where no title of this catalog is rated. Raises ParameterError before
-        `connect`, and ConnectionOpen while a connection exists.
+        unit, and value, all floats; () where no title of this catalog is rated. Raises
+        ParameterError before `connect`, and ConnectionOpen while a connection exists.
         """
         with self._network.guard.private():
             model, document = self._connected(), self._profile.read()
@@ -177,11 +171,10 @@ class Titles:
 
     def preview(self, epsilon: Fraction, k: int) -> SignalPreview:
         """Return what a fresh signal of this epsilon (of one rating) and k would tell: one_rating,
-        its epsilon, that times the card's median distance, and times the space's diameter; and the
-        k offsets of the server, each of d numbers. Public; nothing is drawn.
-
-        Raises ParameterError for an epsilon or k out of range, as `noise_for`, and before
-        `connect`.
+        the epsilon of `noise_for`, so at most this one, at_median and between_any_two, that times
+        the card's median distance and the space's diameter, Fractions all; and offsets, k tuples of
+        d floats. Nothing is drawn. Raises ParameterError for an epsilon or k out of range, as
+        `noise_for`, and before `connect`.
         """
         from askew.offset_rule import offsets_of  # a question does without
 
@@ -232,9 +225,9 @@ class Titles:
     def met(
         self, exchange: Exchange, model: Model, reply: bytes, query: Query
     ) -> tuple[Slate, ProfileDocument]:
-        """Return the slate of a reply, and the profile, in which the items of the slate that this
-        device does not hold are kept now. Raises a WireError for a hostile reply; then nothing is
-        kept.
+        """Keep the items of a reply's slate that this device does not hold in the profile; return
+        the slate and the profile after that. Raises a WireError for a hostile reply, of which
+        nothing is kept.
         """
         slate = self._network.decoded(reply, query, model.card)
         exchange.check_slate(slate)
@@ -244,9 +237,8 @@ class Titles:
         return slate, self._profile.change(lambda document: document.receiving(version, new))
 
     def keep(self, answer: Answer) -> Answer:
-        """Add an answer to the past answers of the profile, on this device alone, with today's
-        date, and return it as it is. One that repeats the last past answer is not added; 200 are
-        kept.
+        """Add an answer to the past answers of the profile, with today's date, and return the very
+        answer. One that repeats the last past answer is not added; the last 200 are kept.
         """
         labels = tuple([result.title for result in answer.results])
         month = "" if answer.departure is None else answer.departure.month
@@ -268,7 +260,7 @@ class Taste(Subject[Answer]):
     def priced(self, cost: Cost) -> Cost:
         """Return this cost with `reason`, as `Titles.reason`. If a signal is sent, also with median
         and diameter, how many ratings people are apart by the server's numbers, and wanted, the
-        epsilon of the settings.
+        epsilon of `noise_for`: three Fractions, else 0.
         """
         card, told = self._model.card, replace(cost, reason=self._titles.reason(self._model))
         if not cost.sends:
@@ -293,7 +285,6 @@ class Taste(Subject[Answer]):
             came = frozenset(whole.places_of(slate))
             departure = Departure(
                 values=query.signal.values,
-                mechanism=f"lattice noise in steps of 2^-{query.signal.lattice.step_exponent}",
                 month=cost.month,
                 fresh=cost.fresh,
                 point=tuple(query.signal.point().tolist()),

@@ -51,26 +51,27 @@ def n_towns() -> int:
 
 
 def find_towns(name: str, region: str = "") -> tuple[Town, ...]:
-    """Return all towns of this name, which may be one of several that a town goes by: those in a
-    region first, and of these those of most people; () where there is none.
+    """Return all towns of this name, which may be one of several that a town goes by: those of the
+    country first, then others that lie in the region, then the rest; of each, those of most people
+    first. () where there is none.
 
     name: all of it, as by `folded`, such as "Kiel", or with a country or the beginning of a
-    district, "Frankfurt, Hesse". region: a country, whose own towns come before its
-    neighbors' in the same box, or edges in degrees; "" is anywhere. Nothing is sent or fetched.
-    Raises ParameterError for a region that is none.
+    district, "Frankfurt, Hesse". region: a country, or edges in degrees; "" is anywhere. Raises
+    ParameterError for a region that is none.
     """
     wanted, _, where = name.partition(",")
     towns = [town for town in _with_names(f"{folded(wanted)}|") if _is_of(town, where)]
-    far = distance_in(region)
+    far = _distance_in(region)
     return tuple(sorted(towns, key=lambda town: (far(town), -town.population)))
 
 
 def towns_like(name: str, region: str = "") -> tuple[Town, ...]:
     """Return at most five towns of a region that have a name with the longest beginning of this
-    one that any has, 3 to 30 letters as by `folded`; those of the country first, then of most
-    people. () where none is alike. region: as in `find_towns`, and its ParameterError.
+    one that any there has, 3 to 30 letters as by `folded`: Berlin first of "Berlinn". Those of the
+    country come first, then those of most people; () where none is alike. region: as in
+    `find_towns`, and its ParameterError.
     """
-    wanted, far = folded(name)[:_LONGEST], distance_in(region)
+    wanted, far = folded(name)[:_LONGEST], _distance_in(region)
     while len(wanted) >= _SHORTEST:
         near = [(far(town), -town.population, town) for town in _with_names(wanted)]
         if best := sorted([town for town in near if town[0] < 2], key=lambda town: town[:2]):
@@ -79,11 +80,9 @@ def towns_like(name: str, region: str = "") -> tuple[Town, ...]:
     return ()
 
 
-def distance_in(region: str) -> Callable[[Town], int]:
-    """Return a function of a town: 0 for one of the country that the region is called by, 1 for
-    another that lies in the region, 2 for the others; 0 for every town where the region is "".
-    Raises ParameterError for a region that is none.
-    """
+def _distance_in(region: str) -> Callable[[Town], int]:
+    # 0 for a town of the country that the region is called by, 1 for another that lies in it, 2 for
+    # the others; 0 for every town where the region is "".
     if not region:
         return lambda _: 0
     country, box = country_called(region), region_of(region)
@@ -181,7 +180,7 @@ def _town(text: str, region: str) -> Position:
     # A town of this very name is meant, and not a smaller one that also goes by it: "Kiel" is a
     # name of Kehl's. Several of one name are for the person to tell apart.
     found = find_towns(text, region)
-    how_far = [*map(distance_in(region), found)]
+    how_far = [*map(_distance_in(region), found)]
     near = [town for town, far in zip(found, how_far, strict=True) if far == how_far[0] < 2]
     name = text.partition(",")[0].strip()
     called = [town for town in near if town.name.casefold() == name.casefold()]

@@ -224,7 +224,7 @@ class ColumnPreferences:
     def worth(self, value: Value) -> float:
         """Return what a value's kind is worth to the person, in kilometers (on axes, in units of
         distance); 0.0 where it is None or not among the likes. The kind is the text in any case,
-        "yes" or "no" of a flag, and of a number its text, "8.5".
+        "yes" or "no" of a bool, and of a number its text, "8.5".
         """
         word = _word(value)
         return self.likes.get(word, 0.0) if word is not None else 0.0
@@ -421,7 +421,8 @@ _Span = tuple[int, int, bool]  # from and to a minute of its day, and whether it
 
 def is_open(hours: str, now: datetime.datetime) -> bool | None:
     """Return True if these opening hours have `now`, a local time of the device's own clock, else
-    False, as for ""; None for hours that cannot be read, such as "PH off". Ends are exclusive.
+    False, as for ""; None for hours that cannot be read, such as "PH off". At 08:00 "08:00-18:00"
+    is open, at 18:00 it is not.
 
         hours = "24/7" | rule {(";" | ",") rule},   rule = [days] (times | [times] "off")
         days  = day ["-" day] {"," ...},            day = Mo | Tu | We | Th | Fr | Sa | Su

@@ -63,16 +63,17 @@ class PlaceService:
         self._signals = self._signals.with_caps(settings.caps)
 
     def list(self) -> tuple[PlaceView, ...]:
-        """Return a view of every named place, oldest first: its name, where it is, and the noisy
-        position that every server gets of it, () on axes and where the ledger has lost it.
+        """Return a PlaceView of every named place, oldest first: name, axes, true, where it is,
+        sent, the noisy position that every server gets of it, and cost; sent () and cost None on
+        axes and where the ledger has lost it.
         """
         places = self._profile.read().places
         return tuple(self._view(name, place) for name, place in places.items())
 
     def price(self) -> Cost:
-        """Return what a position that is added now would cost, in whichever region: by the level
-        alone, with what is spent, and in `refused` the cap that refuses it, else "". Nothing is
-        drawn.
+        """Return what a position that is added now would cost, in whichever region: a fresh signal
+        by the level alone, noise None, with what is spent, and in `refused` the cap that refuses
+        it, else "". Nothing is drawn.
         """
         lattice = HexagonalLattice.for_epsilon(LEVELS[self._settings.level])
         charge, account = SignalCharge.of_place(lattice.epsilon), self._signals.account()
@@ -80,10 +81,9 @@ class PlaceService:
         return cost_of(account.entries, ANY_SPACE, month, charge, account.caps, None)
 
     def price_of(self, spot: Spot) -> Cost | None:
-        """Return what naming this spot would cost now; None for values on axes, which cost when a
-        server is asked from them.
-
-        Raises PlaceError for a position outside the region, ParameterError where no region is set.
+        """Return what naming this spot would cost now, as `price`; None for values on axes, which
+        cost when a server is asked. Raises PlaceError for a position outside the region,
+        ParameterError where no region is set.
         """
         check_spot(spot, self._settings)
         return self.price() if isinstance(spot, Position) else None
@@ -125,7 +125,7 @@ class PlaceService:
     def add(
         self, name: str, spot: Spot, shown: Cost | None = None, *, take: bool | None = None
     ) -> PlaceView:
-        """Name a place and return its view. A position is checked, charged, drawn and then kept;
+        """Name a place and return its PlaceView. A position is checked, charged, drawn, then kept;
         values on axes are kept, and nothing is charged or drawn. shown: the cost that was seen.
         take: where a place is at this very position already, True is one more name of it, for
         nothing; False draws and charges another noisy position; None is refused.
@@ -147,8 +147,9 @@ class PlaceService:
         self, name: str, spot: Spot, shown: Cost | None = None, *, take: bool | None = None
     ) -> PlaceView:
         """Put a named place elsewhere from now on, with a new draw and a new charge, as by `add`,
-        and return its view. The old position is erased; what servers learned stays known, and its
-        cost stays spent. Raises PlaceError for a name that no place has, and as `add`.
+        and return its PlaceView; `list` has it last then. The old position is erased; what servers
+        learned stays known, and its cost stays spent. Raises PlaceError for a name that no place
+        has, and as `add`.
         """
         place = self._place_at(spot, take)
         self._profile.change_for_good(
@@ -170,14 +171,13 @@ class PlaceService:
         self._profile.change_for_good(lambda document: document.without_place(name))
 
     def locate(self, place: str | Spot, *, again: bool = False) -> tuple[NamedPlace, Signal | None]:
-        """Return where a question is from, and the signal that is kept for that place, or None. A
-        name has its own signal, on axes None; a spot without a name has None and a handle that
-        nobody has used, unless the signal that was charged for this very spot and not answered is
-        sent again.
+        """Return the NamedPlace (handle, spot) that a question is from, and its stored signal, on
+        axes None. A spot without a name gets a handle that nobody has used, and None; with `again`
+        the place of the last question without a name, which was charged and not answered.
 
-        Raises AskewError before any call: PlaceError for a name that no place has, for a position
-        outside the region, for one whose signal the ledger has lost, and where nothing waits to be
-        sent again; LedgerRefused where a newer copy of the ledger may have it.
+        Raises PlaceError for a name that no place has, for a position outside the region, for one
+        whose signal the ledger has lost, and with `again` where that question was not of this very
+        spot; LedgerRefused where a newer copy of the ledger may have the signal.
         """
         if not isinstance(place, str):
             check_spot(place, self._settings)
@@ -255,6 +255,6 @@ class PlaceService:
         if stored is None:
             return PlaceView(name, MAP_AXES, true)
         spent, cap = account.spent_per_km, account.caps.places_lifetime
-        cost = Cost.of_place(stored.mechanism, spent, cap, fresh=False)
+        cost = Cost.of_place(stored.mechanism, spent, cap)
         noisy = stored.position()
         return PlaceView(name, MAP_AXES, true, (noisy.latitude, noisy.longitude), cost)

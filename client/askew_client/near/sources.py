@@ -112,8 +112,8 @@ class MapSource:
         return great_circle(self.true, coordinates)
 
     def holds(self, coordinates: Sequence[float]) -> bool:
-        """Return True if coordinates lie where the server says its items are, with a microdegree to
-        spare.
+        """Return True if coordinates lie in `area`, where the server says that its items are, or at
+        most a microdegree outside.
         """
         latitude, longitude = coordinates
         north = self.area.south - _EDGE <= latitude <= self.area.north + _EDGE
@@ -135,7 +135,7 @@ class AxisSource:
 
     @property
     def true(self) -> tuple[float, ...]:
-        """Return the true value on each axis as floats, to be shown and ranked by."""
+        """Return the true value on each axis, kept within its ends, as floats."""
         return tuple(map(float, self.point))
 
     @property
@@ -171,9 +171,7 @@ class AxisSource:
         self.space.check_lattice(signal.lattice)
 
     def sent(self, signal: Signal) -> tuple[float, ...]:
-        """Return the noisy value on each axis, in the axis' own unit; it may lie beyond the ends of
-        a line.
-        """
+        """Return the noisy value on each axis, in the axis' own unit, perhaps beyond its ends."""
         steps = zip(self.space.axes, signal.point().tolist(), strict=True)
         return tuple([axis.low + axis.scale * step for axis, step in steps])
 
@@ -197,10 +195,8 @@ def results_of(card: MetricCard, collection: str, near_k: int, *, held: bool = F
     """Return how many results to ask for: near_k, the person's own number, or for 0 the one of 5,
     10, 20, 40, 80, 160 whose reply is nearest to 4,000 bytes, by ratio, or the largest of them that
     the server answers, if that is less (1 where it answers fewer than 5). held: the rows are, so a
-    reply brings live values alone. Public: of the card, the settings and what is held.
-
-    Raises NotFound for a collection that there is not, and ParameterError for a number that the
-    server does not answer.
+    reply brings live values alone. Raises NotFound for a collection that there is not,
+    ParameterError for near_k beyond what the server answers.
     """
     most = card.largest_slate(collection, held=held)
     if near_k > most:

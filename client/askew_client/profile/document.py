@@ -107,15 +107,6 @@ def new_handle(bits: RandomBits) -> str:
     return bits.read(_HANDLE_BYTES).hex()
 
 
-def check_name(name: str) -> None:
-    """Raise PlaceError, which does not repeat it, for what is no name of a place; else return None.
-    A name has 1 to 40 letters, digits, spaces and . ' - _, and begins with a letter or a digit.
-    """
-    if _NAME.fullmatch(name) is None:
-        limit = "1 to 40 letters, digits, spaces and . ' - _, and begins with a letter or a digit"
-        raise PlaceError(f"the name of a place has {limit}")
-
-
 MAX_RECEIVED = 1000
 _MOST_BYTES = (MAX_RANKING_DIMENSION + 1) // 2
 
@@ -156,7 +147,7 @@ class ReceivedItems:
         return ReceivedItems(space_version, kept[-max(MAX_RECEIVED, len(latest)) :])
 
     def only(self, kept: Callable[[str], bool]) -> ReceivedItems:
-        """Return the items for whose label `kept` is True, in their order."""
+        """Return those of the items for whose label `kept` is True, in order, in the same space."""
         items = tuple(met for met in self.items if kept(met.item.label))
         return ReceivedItems(self.space_version, items)
 
@@ -246,8 +237,8 @@ class ProfileDocument:
         return replace(self, answers=(), received=received, unanswered=None)
 
     def with_place(self, name: str, place: NamedPlace) -> ProfileDocument:
-        """Return the profile with one more named place, the last. Raises PlaceError for a name that
-        is taken or, as by `check_name`, bad, or beyond 100 places.
+        """Return the profile with one more named place, the last. Raises PlaceError as
+        `check_new`.
         """
         self.check_new(name)
         return replace(self, places={**self.places, name: place})
@@ -257,7 +248,9 @@ class ProfileDocument:
         . ' - _, from a letter or a digit on), or where there are 100 places already; else return
         None.
         """
-        check_name(name)
+        if _NAME.fullmatch(name) is None:
+            limit = "1 to 40 letters, digits, spaces and . ' - _, and begins"
+            raise PlaceError(f"the name of a place has {limit} with a letter or a digit")
         if name in self.places:
             raise PlaceError("there is a place of this name already: `askew place move` moves it")
         if len(self.places) >= MAX_PLACES:

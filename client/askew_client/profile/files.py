@@ -36,10 +36,10 @@ def read_titles(
     """Return the edits of a csv, {"Alien (1979)": (4.5,)}, from the columns title and rating, or
     Letterboxd's Name, Year and Rating; an empty rating is a like, (None,).
 
-    Spaces around and between words are made one; the last line of a title counts. name: what
-    messages call the file. named: the first line names the columns; else they are title, rating.
-    Raises ProfileError for anything else, with the line, such as a rating that is no number from
-    -1000 to 1000, and for more than 100,000 titles.
+    Spaces between words are made one; the last line of a title counts. name: what messages call the
+    file. named: the first line names the columns, or ProfileError is raised; else they are title,
+    rating. Raises ProfileError, with the line, for a rating that is no number from -1000 to 1000,
+    more or fewer fields, and more than 100,000 titles.
     """
     edits: dict[str, State] = {}
     for line, row in _rows(lines, name, _TITLES, _LETTERBOXD, named=named):
@@ -216,12 +216,13 @@ def _check_count(edits: dict[str, State]) -> None:
 
 def as_csv(ratings: Iterable[Rated]) -> str:
     """Return ratings, which come newest first, as csv text, oldest first, each a line such as
-    `Alien (1979),4.5` below the line `title,rating`; a like ends in the comma. Private: for a file
-    or pipe of the person's own.
+    "Alien (1979),4" below the line "title,rating"; a like ends in the comma. Private: for a file or
+    pipe of the person's own.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("title", "rating"))
     for rating in reversed([*ratings]):
-        writer.writerow((rating.label, "" if rating.rating is None else f"{rating.rating:g}"))
+        number = "" if rating.rating is None else str(rating.rating).removesuffix(".0")
+        writer.writerow((rating.label, number))
     return text.getvalue()

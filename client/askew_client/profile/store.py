@@ -61,8 +61,9 @@ class ProfileStore:
             return last[1]
 
     def change(self, edit: Callable[[ProfileDocument], ProfileDocument]) -> ProfileDocument:
-        """Write what `edit` makes of the stored profile in its place, in one transaction, and
-        return that. An error of `edit` leaves the profile as it was.
+        """Write what `edit` makes of the stored profile (an empty one where there is no file) in
+        its place, in one transaction, and return that. An error of `edit` is raised as it is, and
+        leaves the profile as it was.
         """
         with self.guard.private(), self._file.transaction() as database:
             body, last = _find(database), self._last
@@ -205,8 +206,8 @@ class ProfileService:
     def rate(self, label: str, rating: float) -> None:
         """Rate a title, in place of a rating before, as one edit. A number beyond a server's scale
         is kept as it is, and counts as its nearest end there: a refusal by a scale that a server
-        chooses could keep a program from asking. Raises ProfileError for a number beyond 1000 in
-        size.
+        chooses could keep a program from asking. Raises ProfileError for NaN, a number beyond 1000
+        in size, and a title that is no printable text.
         """
         self.edit({label: (rating,)})
 
@@ -221,12 +222,9 @@ class ProfileService:
         self.edit({label: ()})
 
     def forget(self, labels: Iterable[str]) -> tuple[int, int]:
-        """Forget titles for good, and return how many of them were in the ratings and their edits,
-        and how many past answers went, (1, 2): no undo brings them back, and the file holds no
-        trace.
-
-        Past answers that name one are forgotten too. Raises ProfileError while another program
-        reads the file.
+        """Forget titles for good, with every past answer that names one: no undo brings them back,
+        and the file holds no trace. Return how many titles were in ratings or edits, and how many
+        answers went: (1, 2). Raises ProfileError while another program reads the file.
         """
         keys = {title_key(label) for label in labels}
         forgotten = [(0, 0)]
@@ -242,12 +240,10 @@ class ProfileService:
         return forgotten[0]
 
     def edit(self, changes: Mapping[str, State]) -> int:
-        """Make many changes as one edit, so that one `undo` takes all of them back. changes: by
-        title, (4.5,) for a rating, (None,) for a like, or () to take a rating back. A title is kept
-        as the profile already writes it, else as the catalog does, else as it is here.
-
-        Returns how many titles changed: without any there is no edit, and `undo` would take back
-        the one before.
+        """Make many changes as one edit, which one `undo` takes back, and return how many titles
+        changed; without any there is no edit. changes: by title, (4.5,) for a rating, (None,) for a
+        like, or () to take a rating back. A title is kept as the profile already writes it, else as
+        the catalog does, else as it is here. Raises ProfileError as `ProfileDocument.edited`.
         """
         changed = [0]
 
@@ -265,7 +261,7 @@ class ProfileService:
         return changed[0]
 
     def undo(self) -> int:
-        """Take the last edit back; an import is one. Returns how many titles that edit had changed,
+        """Take the last edit back; an import is one. Return how many titles that edit had changed,
         0 where there is nothing to undo.
         """
         changed = [0]
@@ -278,12 +274,12 @@ class ProfileService:
         return changed[0]
 
     def history(self) -> tuple[PastAnswer, ...]:
-        """Return the past answers, newest first; kept on this device only."""
+        """Return the past answers, newest first: PastAnswer of when, month, labels and picked."""
         return self._profile.read().answers[::-1]
 
     def forget_history(self) -> None:
-        """Erase every past answer, the items that answers brought and nobody rated, and the spot
-        whose signal was charged and not answered: `ProfileStore.change_for_good`.
+        """Erase for good every past answer, the items that answers brought and nobody rated, and
+        the spot whose signal was charged and not answered. Ratings and their edits stay.
         """
         self._profile.change_for_good(ProfileDocument.without_answers)
 

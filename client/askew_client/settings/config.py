@@ -76,31 +76,27 @@ class DeviceFiles:
 
 
 def places(directory: str | Path | None) -> DeviceFiles:
-    """Return the paths of the files in a directory, or (None) in the platform's places for data and
-    for state; nothing is made.
-
-    Raises ParameterError for what is no path.
+    """Return the paths of the files in a directory (~ is the home), or (None) in the platform's
+    places for data and for state; nothing is made. Raises ParameterError for what is no path: "",
+    ~ and the name of nobody, another type.
     """
-    # No text at all is no path: it would be the directory where one stands.
-    if directory is not None and (
-        not isinstance(directory, str | Path) or not str(directory) or "\0" in str(directory)
-    ):
-        raise ParameterError("directory", directory, "a path, or None for the platform's own")
-    named = None if directory is None else Path(directory).expanduser()
+    try:
+        # No text at all is no path: it would be the directory where one stands.
+        if directory is not None and (not str(directory) or "\0" in str(directory)):
+            raise ValueError
+        named = None if directory is None else Path(directory).expanduser()
+    except (TypeError, ValueError, RuntimeError):  # the last of a home of nobody
+        limit = "a path, or None for the platform's own"
+        raise ParameterError("directory", directory, limit) from None
     data = named or Path(platformdirs.user_data_dir("askew", appauthor=False))
     state = named or Path(platformdirs.user_state_dir("askew", appauthor=False))
     mark = state / "mark" / "signals.json"
-    return DeviceFiles(data / "profile.sqlite", ledger_file(data), mark, data / "held")
+    return DeviceFiles(data / "profile.sqlite", data / "signals.sqlite", mark, data / "held")
 
 
 def config_file() -> Path:
     """Return the path of the person's configuration, "config.toml" in the platform's place."""
     return Path(platformdirs.user_config_dir("askew", appauthor=False)) / "config.toml"
-
-
-def ledger_file(directory: Path) -> Path:
-    """Return the path of the ledger, "signals.sqlite" in this directory."""
-    return directory / "signals.sqlite"
 
 
 def configured(

@@ -53,7 +53,7 @@ def country_called(text: str) -> Country | None:
 
 def region_words(text: str) -> tuple[str, ...]:
     """Return two lines on a region of own edges, south/west/north/east: what every signal tells of
-    them, and which countries hold them, at most three; () for a country or "". Raises
+    them, and which countries hold them, at most three; () for any text without a "/". Raises
     ParameterError for edges that bound no region.
     """
     if "/" not in text:

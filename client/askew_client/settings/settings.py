@@ -67,7 +67,8 @@ class StaticHost:
     @classmethod
     def of(cls, base: str) -> StaticHost:
         """Return the directory that an address names: https://host[:port][/path], or http:// on
-        this machine alone. Raises ParameterError for more, such as a user's name or a query.
+        this machine alone. StaticHost("https", "example.org", 443, "/askew") of
+        "https://example.org/askew/". Raises ParameterError for more, as a user's name or a query.
         """
         match = _BASE.fullmatch(base) if isinstance(base, str) else None
         scheme, host, port, path = match.groups() if match else ("", "", "", "")
@@ -80,7 +81,7 @@ class StaticHost:
 
     @classmethod
     def of_server(cls, server: str, *, tls: bool) -> StaticHost:
-        """Return a server's own files, "/catalog" on the port after its own, or on 443 itself.
+        """Return a server's own files, path "/catalog" on the port after its own, or on 443 itself.
         https, but http to this machine unless `tls`. Raises ParameterError for a server that is not
         host:port below 65535.
         """

@@ -65,10 +65,9 @@ class Entry:
     @property
     def adds(self) -> tuple[Fraction, Fraction, Fraction]:
         """Return what this entry adds to the accounts of ratings, of values on axes, and of places:
-        (4/5, 0, 0) for a taste at epsilon 4/5.
+        (4/5, 0, 0) for a taste at epsilon 4/5; (4/5, 4/5, 0) for an "accept" that booked 4/5.
 
         A value on axes has a server's space and a handle; a taste has no handle, a place no space.
-        What was booked for losses counts in full for ratings and for values.
         """
         # In the order of `_MEASURES`.
         cost, none = self.epsilon_per_rating, Fraction(0)
@@ -100,16 +99,15 @@ class Account:
     spent_per_km: Fraction
 
     def drawn_in(self, month: str) -> tuple[Fraction, Fraction, Fraction]:
-        """Return what the signals that the function `drawn_in` finds of this month, "2026-11", sum
-        to in the three accounts: of ratings, of values on axes, of places; three Fractions, 0
-        without any.
+        """Return what the signals that were drawn in this month, "2026-11", as the function
+        `drawn_in` finds them, add to the accounts of ratings, of values on axes, and of places.
         """
         return sums_of(drawn_in(self.entries, month))
 
 
 def sums_of(entries: Iterable[Entry]) -> tuple[Fraction, Fraction, Fraction]:
-    """Return what these entries add to the three accounts: of ratings, of values on axes, of
-    places; three zeros without any.
+    """Return the sums of what these entries add to the accounts of ratings, of values on axes, and
+    of places; Fraction(0) three times without any.
     """
     ratings, axes, places = _NOTHING, _NOTHING, _NOTHING
     for rating, value, per_km in (each.adds for each in entries):
@@ -118,11 +116,9 @@ def sums_of(entries: Iterable[Entry]) -> tuple[Fraction, Fraction, Fraction]:
 
 
 def drawn_in(entries: Sequence[Entry], month: str) -> list[Entry]:
-    """Return the entries of the signals that were drawn in this month, latest first; none of kind
-    "accept".
-
-    Where the person accepted an earlier clock, all that was drawn by the later one counts in the
-    accepted month, too, as nobody knows which of the two clocks was wrong.
+    """Return the entries of kind "signal" that were drawn in this month, latest first. After an
+    entry "accept" of an earlier month, signals of later months before it count in that month, too,
+    as nobody knows which of the two clocks was wrong.
     """
     found, latest = [], "9999-12"
     for entry in reversed(entries):
@@ -142,10 +138,10 @@ def cost_of(  # noqa: PLR0913, PLR0917  # what finds a signal, and what it costs
     kept: tuple[SignalCharge, Mechanism] | None,
     handle: str = "",
 ) -> Cost:
-    """Return what a signal of this month costs by these entries, and what its account has spent
-    before, by the ledger alone: server and reason are "". kept: charge and mechanism of a stored
-    signal that is sent again; None for a fresh one, which costs `charge` and has noise None. A cap
-    that refuses a fresh one is named in `refused`; nothing is raised.
+    """Return the Cost of a signal of this month by these entries, with what its account has spent
+    before; server and reason are "". kept: charge and mechanism of a stored signal that is sent
+    again; the cost has them as charge and noise, and leaves is KEPT: nothing is taken. None for a
+    fresh one: FRESH, `charge`, noise None; a cap that refuses it is named in `refused`, not raised.
     """
     account: AccountName = "axes" if space_version and handle else "ratings"
     limits: tuple[Fraction, Fraction | None, Fraction | None] = caps.lifetime, caps.monthly, None

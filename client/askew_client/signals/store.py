@@ -154,32 +154,12 @@ def read_entries(database: sqlite3.Connection) -> list[Entry]:
         raise LedgerError("the ledger is damaged; it is not used") from None
 
 
-def last_entries(database: sqlite3.Connection) -> tuple[Position, Position | None]:
-    """Return the positions (sequence, id) of the last entry and of the one before it, as
-    `askew.dp.mark.compare` takes them. Of one entry: it and START, which is (0, ""); of none: START
-    and None.
-    """
+def _last_entries(database: sqlite3.Connection) -> tuple[Position, Position | None]:
+    # Of the last entry and of the one before it, as `askew.dp.mark.compare` takes them.
     newest = "SELECT sequence, id FROM charges ORDER BY sequence DESC LIMIT 2"
     # No entry: START, None; one: it, START; more: the last two.
     end, before, *_ = (*database.execute(newest), START, None)
     return end, before
-
-
-def append_entry(database: sqlite3.Connection, position: Position, entry: Entry) -> None:
-    """Write one entry at this position (sequence, id) into the table charges, and its signal, if it
-    has one, into signals; the caller commits.
-    """
-    database.execute(
-        f"INSERT INTO charges (sequence, id, {_COLUMNS})"  # noqa: S608  # a constant
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            *position,
-            *(entry.kind, entry.space_version, entry.month),
-            *(str(entry.epsilon_per_rating), entry.handle, str(entry.epsilon_per_km)),
-        ),
-    )
-    if entry.signal is not None:
-        database.execute("INSERT INTO signals VALUES (?, ?)", (position[0], entry.signal))
 
 
 def find(
@@ -187,9 +167,8 @@ def find(
 ) -> tuple[str, Entry | None]:
     """Return the month that counts, and the entry whose signal is sent again in it, or None.
 
-    That is `month` where it has a signal, though the ledger's clock be past it: what was sent then
-    is free. Where it has none, the later of `month` and the clock (the last entry's month) counts:
-    the clock never runs back.
+    That is `month` where `stored` finds a signal of it, though the clock be past it: what was sent
+    then is free. Else it is the later of `month` and the clock, the last entry's month.
     """
     entry = stored(entries, space_version, handle, month)
     if entry is None:
@@ -238,8 +217,8 @@ class SignalStore:
         self._file = PrivateDatabase(path, "ledger", _APPLICATION, *_FORMAT, LedgerError)
 
     def account(self) -> Account:
-        """Return all entries of the ledger, oldest first, their sums, the caps, and why nothing
-        more is spent, or None.
+        """Return the Account: entries, a tuple, oldest first, caps, refused, why nothing more is
+        spent, or None, and the sums spent (of ratings), spent_on_axes and spent_per_km.
         """
         with self._file.transaction() as database:
             entries = read_entries(database)
@@ -252,13 +231,13 @@ class SignalStore:
             return tuple(read_entries(database))
 
     def accept(self, month: str) -> Fraction:
-        """Continue here, with the ledger and the clock as they are, which is an entry of its own;
-        return what that booked as epsilon of one rating, 0 where nothing was lost.
+        """Continue here, by an entry "accept" of this month, "2026-11", which is the ledger's clock
+        from then on, also if it is earlier. Return the epsilon of one rating that it books, 0 where
+        the mark knows no more than the ledger.
 
         What the mark knows beyond the ledger is booked in all accounts: the larger loss of ratings
-        and of values on axes in both. It counts for life, and in no month. What was drawn elsewhere
-        is not counted. The month, such as "2026-11", becomes the ledger's clock, also if it is
-        earlier; ParameterError for no month.
+        and of values on axes in both. It counts for life, and in no month. Raises ParameterError
+        for no month.
         """
         check_month(month)
         with self._file.transaction() as database:
@@ -270,7 +249,7 @@ class SignalStore:
             lost = max(plain)  # such an entry has one column for both, so both book the larger
             entry = Entry("accept", "", month, lost, epsilon_per_km=per_km)
             # After the last that either knows: the mark's sequence only rises.
-            last = max(last_entries(database)[0][0], mark.position[0])
+            last = max(_last_entries(database)[0][0], mark.position[0])
             made = self._append(database, entries, last, entry)
         self._write_mark(made)
         return lost
@@ -279,7 +258,18 @@ class SignalStore:
         self, database: sqlite3.Connection, entries: Sequence[Entry], last: int, entry: Entry
     ) -> Mark:
         position = last + 1, SystemBits().read(ID_BYTES).hex()
-        append_entry(database, position, entry)
+        values = (
+            *position,
+            *(entry.kind, entry.space_version, entry.month),
+            *(str(entry.epsilon_per_rating), entry.handle, str(entry.epsilon_per_km)),
+        )
+        database.execute(
+            f"INSERT INTO charges (sequence, id, {_COLUMNS})"  # noqa: S608  # a constant
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            values,
+        )
+        if entry.signal is not None:
+            database.execute("INSERT INTO signals VALUES (?, ?)", (position[0], entry.signal))
         return Mark(position, {_MARK_KEY: sums_of([*entries, entry])})
 
     def _compare(self, database: sqlite3.Connection) -> tuple[Standing, Mark]:
@@ -290,18 +280,18 @@ class SignalStore:
             content = None
         except OSError:
             content = b""  # what cannot be read is damaged
-        return compare(content, _SUMS, *last_entries(database))
+        return compare(content, _SUMS, *_last_entries(database))
 
     def _catch_up(self, database: sqlite3.Connection, entries: Sequence[Entry]) -> str | None:
         standing, _ = self._compare(database)
         if standing in {Standing.NEW, Standing.BEHIND}:
-            self._replace(Mark(last_entries(database)[0], {_MARK_KEY: sums_of(entries)}))
+            self._replace(Mark(_last_entries(database)[0], {_MARK_KEY: sums_of(entries)}))
         return _refusal(standing)
 
     def _write_mark(self, mark: Mark) -> None:
         # Before anything comes of the entry, which is committed.
         with self._file.transaction() as database:
-            if last_entries(database)[0] == mark.position:
+            if _last_entries(database)[0] == mark.position:
                 self._replace(mark)
                 return
             refused = self._catch_up(database, read_entries(database))  # a rival came first
@@ -329,8 +319,8 @@ class SignalStore:
     def cost(
         self, space_version: str, month: str, charge: SignalCharge, *, handle: str = ""
     ) -> Cost:
-        """Return the cost of what `remember` would return now, a stored signal or a fresh one, with
-        a cap that would refuse it in `refused`. Nothing is drawn or written.
+        """Return the cost that `remember` would return now, as `cost_of`, of a stored signal or a
+        fresh one, with a cap that would refuse it in `refused`. Nothing is drawn or written.
         """
         return self._cost(self.entries(), space_version, month, charge, handle)[0]
 
@@ -360,17 +350,15 @@ class SignalStore:
         handle: str = "",
         check: Callable[[Cost], None] | None = None,
     ) -> tuple[Signal, Cost]:
-        """Return the stored signal of (space version, handle, month), or a fresh one, charged and
-        stored first; and its cost, as the ledger stood before. handle: of a value on axes or a
-        place, named or not; "" of a taste. A place's signal is of no space ("") and of every month,
-        so its handle alone finds it: no server and no month draws another.
+        """Return the stored signal that `find` finds, or a fresh one, charged and stored first; and
+        its cost, as the ledger stood before. handle: of a value on axes or a place, named or not;
+        "" of a taste. A place's signal is of no space ("") and of every month.
 
-        The ledger's clock never runs back: a month before the last entry's counts as that one. A
-        fresh signal is returned after the mark names its charge. Raises ParameterError for no
-        month, or a charge that is not positive in one account (a place's, where it is of no space);
-        and, before a fresh one is drawn, BudgetExceeded if the charge would pass a cap,
-        LedgerRefused if the ledger differs from its mark or the month is more than 12 after its
-        clock.
+        The ledger's clock never runs back: a month before the last entry's counts as that one.
+        Raises ParameterError for no month, or a charge that is not positive in one account (a
+        place's, where it is of no space); and, before a fresh one is drawn, BudgetExceeded if the
+        charge would pass a cap, LedgerRefused if the ledger differs from its mark or the month is
+        more than 12 after its clock.
 
         check: raises for a cost that is not covered by what the person was shown. It is asked
         within the transaction, for a stored signal too: nothing comes between it and the charge.
@@ -401,7 +389,7 @@ class SignalStore:
                 handle,
                 charge.epsilon_per_km,
             )
-            mark = self._append(database, entries, last_entries(database)[0][0], entry)
+            mark = self._append(database, entries, _last_entries(database)[0][0], entry)
         self._write_mark(mark)
         return signal, cost
 

@@ -115,16 +115,14 @@ class PrivateDatabase:
         no other of these begins until then. An error rolls it back, and is raised as `error` if it
         is SQLite's.
         """
-        with self.connection() as database:
+        with self._connection() as database:
             database.execute("BEGIN IMMEDIATE")
             yield database
             database.execute("COMMIT")
 
     @contextmanager
-    def connection(self) -> Iterator[sqlite3.Connection]:
-        """Open the file, yield its connection, and close it at the end, which rolls back what was
-        not committed. Raises `error`.
-        """
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        # Closed at the end, which rolls back what was not committed.
         try:
             database = self._open()
         except (OSError, UnicodeDecodeError, sqlite3.Error) as error:
@@ -143,7 +141,7 @@ class PrivateDatabase:
         """Raise `error` while another connection reads, after waiting for that: as long as it does,
         SQLite keeps what was there before, and nothing can be erased. Else return None.
         """
-        with self.connection() as database:
+        with self._connection() as database:
             # The same number again: the log has a page then, which waits for every reader.
             database.execute(f"PRAGMA user_version = {self.version}")
             self._empty_log(database)
@@ -152,7 +150,7 @@ class PrivateDatabase:
         """Erase from the file what was deleted from its tables: overwrite it, shrink the file,
         empty the log. Raises `error` as `check_unread`.
         """
-        with self.connection() as database:
+        with self._connection() as database:
             self._empty_log(database)  # overwrites freed pages, before the file loses them
             database.execute("VACUUM")
             self._empty_log(database)

@@ -56,9 +56,10 @@ class InProcess(CatalogSource):
         """Return the answer to a question: a slate of titles, or of one collection's places."""
 
     async def call(self, method: str, request: bytes) -> bytes:
-        """Return the reply's bytes to one call: the card of places for "GetModelCard", else the
-        answer to the question in the request. Raises a WireError for a question that the card does
-        not allow, OtherKind for the card of a server of titles.
+        """Return the reply's bytes to one call: the card of places for "GetModelCard", else, for
+        any method, the answer to the question in the request. Raises Malformed for no question,
+        another WireError for one that the card does not allow, OtherKind for the card of a server
+        of titles.
         """
         if method == "GetModelCard":
             return metric_card_to_bytes(await self.metric_card())
@@ -152,8 +153,8 @@ class LocalPlaces(InProcess):
 
 
 def probes(query: Query) -> NDArray[np.float64]:
-    """Return the query points, signal + offsets, (k, 2) latitudes and longitudes in degrees:
-    offsets that fit the signal's own noise.
+    """Return the query points, signal + offsets, as (k, 2) latitudes and longitudes in degrees: the
+    offsets of `place_on_map` for the signal's own noise, nearest to it first, at most 64.
     """
     noise, signal = query.signal.map_noise, query.signal.position()
     offsets = place_on_map(float(noise.epsilon), query.k).offsets

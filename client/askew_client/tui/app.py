@@ -65,16 +65,6 @@ class AskewApp(Desk):
         key("again", "r", "retry", "Connect again", "connect again, where that failed", **_HIDDEN),
     ]
 
-    @classmethod
-    def names_of_keys(cls) -> tuple[str, ...]:
-        """Return the names of what the [keys] of a configuration can assign a key to: of the app,
-        "help", of a screen, "near", or "screen.action", "near.ask".
-        """
-        bindings = (*cls.BINDINGS, *(binding for screen in SCREENS for binding in screen.BINDINGS))
-        return tuple(
-            binding.id for binding in bindings if isinstance(binding, Binding) and binding.id
-        )
-
     def on_mount(self) -> None:
         self.set_keymap(self.keys)
         self.app_resume_signal.subscribe(self, lambda _: self.screen.refresh(layout=True))
@@ -91,7 +81,8 @@ class AskewApp(Desk):
         AskewError where there is no terminal of UTF-8, and ConfigError for a key of a name that
         does not exist.
         """
-        allowed = self.names_of_keys()
+        bindings = (*self.BINDINGS, *(binding for screen in SCREENS for binding in screen.BINDINGS))
+        allowed = [each.id for each in bindings if isinstance(each, Binding) and each.id]
         for name in self.keys:
             if name not in allowed:
                 raise ConfigError(f"[keys] has no {name!r}; it has {', '.join(allowed)}")

@@ -33,10 +33,9 @@ if TYPE_CHECKING:
 
 def use_settings(file: ConfigFile | None, device: Device, *, typed: Mapping[str, str]) -> str:
     """Use settings as they were typed, keep those that changed in the file, if any, and return
-    "From now on: ε 0.8 a rating, k 20. A signal already drawn stays for its month."
-
-    Raises ParameterError, in which case nothing changed, or ConfigError, in which case they are
-    used and not kept.
+    "From now on: ε 0.8 a rating, k 20. A signal already drawn stays for its month.", by epsilon and
+    k in force. Raises ParameterError for a value out of range, in which case nothing changed, or
+    ConfigError, in which case they are used and not kept.
     """
     before, after = device.settings, _typed(device, typed)
     device.configure(after)
@@ -53,11 +52,10 @@ def use_settings(file: ConfigFile | None, device: Device, *, typed: Mapping[str,
 def raised_cap(
     file: ConfigFile | None, device: Device, *, typed: Mapping[str, str]
 ) -> tuple[Fraction, Fraction] | tuple[()]:
-    """Return the lifetime cap of ratings of before and the typed one, if that is higher; else ():
-    also where the one in force is typed, or none.
-
-    The lower of the one in force and the one in the file counts as that of before: neither is
-    raised in silence. Raises ParameterError.
+    """Return (before, typed), two lifetime caps of ratings, if the typed one is higher; else (), as
+    where none is typed, or the one in force. before: the lower of the one in force and the one in
+    the file, so neither is raised in silence. Raises ParameterError for a typed setting that is
+    out of range.
     """
     before = device.settings.rating_lifetime_cap
     after = _typed(device, typed).rating_lifetime_cap
@@ -119,9 +117,8 @@ class Desk(App[AskewError | OSError]):
         self.theme = LIGHT.name if light else DARK.name
 
     async def on_device(self, act: Callable[[Device], _Value]) -> _Value | Problem:
-        """Return `act(device)`, run in a thread, one at a time and while nothing is asked; until
-        then the screens show what is there. Return a Problem for an AskewError, or while no device
-        is open.
+        """Return `act(device)`, run in a thread, one at a time and while nothing is asked. Return a
+        Problem for an AskewError, or while no device is open; other errors pass.
         """
         device = self.device
         if device is None:
@@ -130,9 +127,9 @@ class Desk(App[AskewError | OSError]):
             return await outcome_of(in_thread(act, device))
 
     async def on_network(self, ask: Callable[[Device], Awaitable[_Value]]) -> _Value | Problem:
-        """Return the outcome of asking a server, while `on_device` does nothing: a connection that
-        found private work under way would not be opened, which the server could hear. Return a
-        Problem for an AskewError, or while no device is open.
+        """Return what `await ask(device)` returns, while `on_device` does nothing: a connection
+        that found private work under way would not be opened, which the server could hear. Return a
+        Problem for an AskewError, or while no device is open; other errors pass.
         """
         device = self.device
         if device is None:

@@ -31,14 +31,6 @@ from askew_client.views.place_map import (
 )
 
 
-def place_on(value: float, lowest: float, highest: float, width: int) -> int:
-    """Return the cell, from 0, of a line of `width` cells on which a value lies; beyond an end, the
-    end. The middle of the first cell is lowest, that of the last highest: 5 of 11 for halfway.
-    """
-    share = (value - lowest) / (highest - lowest)
-    return round(min(max(share, 0.0), 1.0) * (width - 1))
-
-
 def short_number(value: Fraction | float) -> str:
     """Return a number with at most four significant digits: "0.3333", "2", "1.235e+05"."""
     return f"{float(value):.4g}"
@@ -127,8 +119,8 @@ class HeatMap(Inked):
         down = across * 2 * height / width
         signs = {
             (
-                place_on(at[0], -across, across, width),
-                place_on(-at[1] if len(at) > 1 else 0.0, -down, down, height),
+                _cell(at[0], across, width),
+                _cell(-at[1] if len(at) > 1 else 0.0, down, height),
             ): (sign, self.ink(f"heat-map--{kind}"))
             for at, sign, kind in marks
         }
@@ -161,14 +153,19 @@ class HeatMap(Inked):
         return round(STEPS * max(0.0, exp(-self.rate * away / 2) - least) / (1 - least))
 
 
+def _cell(value: float, reach: float, count: int) -> int:
+    # Of `count` cells between -reach and reach: beyond an end, the end.
+    return round(min(max((value / reach + 1) / 2, 0.0), 1.0) * (count - 1))
+
+
 def _spread(reach: float, index: int, count: int) -> float:
     # The place of one of `count` cells between -reach and reach.
     return reach * (2 * index / (count - 1) - 1)
 
 
 def axes_words(connection: Connection) -> str:
-    """Return "; directions 1 and 3 of 8, where this catalog differs most", numbered as the bars
-    are; "" where the map shows all directions.
+    """Return "; directions 1 and 3 of 8, where this catalog differs most" for map_axes (0, 2) of
+    dimension 8; "" where the map shows all directions.
     """
     if connection.dimension == len(connection.map_axes):
         return ""
@@ -203,30 +200,23 @@ class PlaceMap(Widget):
         self.refresh()
 
     def look_at(self, middle: Position, kilometers: float, *, marked: bool) -> None:
-        """Show a map that is so many kilometers high around a position, which is marked as you or
-        not.
+        """Show the scene, with `you` at this position if `marked`, else without, in a frame that is
+        so many kilometers high around it.
         """
         height = max(3, self.size.height - 1)
         self.scene = replace(self.scene, you=middle if marked else None)
         self.frame = Frame(middle, kilometers / height, max(4, self.size.width), height)
         self.refresh()
 
-    def framed(self) -> Frame:
-        """Return the frame of the scene, resized to what the widget is now, less a row for the
-        scale, at least 4 times 3 cells; middle and km_a_row stay.
-        """
-        width, height = self.size.width, max(3, self.size.height - 1)
-        if self.frame is None:
-            self.frame = self.scene.frame(width, height)
-        self.frame = replace(self.frame, width=max(4, width), height=height)
-        return self.frame
-
     def render(self) -> Text:
         if self.size.width < 4 or self.size.height < 4:
             return Text("")
         field, peak = (self.get_component_styles(f"map--{part}") for part in ("field", "peak"))
         shades = colors(field.background, peak.color, 0.6, self.app.console.color_system)
-        frame = self.framed()
+        # Resized to what the widget is now, less a row for the scale; its middle stays.
+        width, height = self.size.width, self.size.height - 1
+        frame = self.frame or self.scene.frame(width, height)
+        self.frame = frame = replace(frame, width=width, height=height)
         rows, marks = [], signs(self.scene, frame)
         for row in range(frame.height):
             halves = enumerate(depths(self.scene, frame, row))

@@ -29,17 +29,15 @@ class Rated:
 
 @dataclass(frozen=True)
 class Connection:
-    """A server that answered: what it says of itself, and how the profile fits its catalog.
+    """A server of titles that answered: what it says of itself. Public.
 
-    map_axes: the coordinates, at most two, that a map of the space shows. Public.
+    map_axes: the coordinates, at most two, that a map of the space shows.
     """
 
-    source: str
     simulated: bool
     n_items: int
     dimension: int
     map_axes: tuple[int, ...]
-    diameter: float
     space_version: str
     catalog_version: str
     lowest_rating: float
@@ -98,7 +96,6 @@ class Departure:
     """
 
     values: tuple[int, ...]
-    mechanism: str
     month: str
     fresh: bool
     point: tuple[float, ...]
@@ -126,8 +123,8 @@ class Result:
 class Answer:
     """One question and its private ranking, best first.
 
-    cost: how it was answered, and what that cost; departure is None where nothing was sent. used
-    and unused count the ratings of titles that are known here, and are not.
+    cost: how it was answered, and what that cost, which its `spent` has; departure is None where
+    nothing was sent. used, unused: how many ratings are of titles that are known here, and are not.
     """
 
     departure: Departure | None
@@ -200,11 +197,11 @@ class NearResult:
 
 @dataclass(frozen=True)
 class NearAnswer:
-    """The results of one question, best first. none_passes: no result passes the filters, which is
-    said and never asked about again. cost: how it was answered, and what that cost. sent: the noisy
-    coordinates that left; none did where the rows that are held were ranked alone. missing: what
-    preferences name and this collection does not have. axes: what coordinates are; unit: of
-    distances; units: of the values of a result, by the name of the attribute, where one has a unit.
+    """The results of one question, best first. k: how many they are. none_passes: no result passes
+    the filters, which is said and never asked about again. cost: how it was answered, and what that
+    cost. sent: the noisy coordinates that left; () where the rows that are held were ranked alone.
+    missing: what preferences name and this collection does not have. axes: what coordinates are;
+    unit: of distances; units: of the values of a result, by attribute, where one has a unit.
     """
 
     collection: str

@@ -68,11 +68,11 @@ class Cost:
     charge: of the signal that is sent, by the law that it is drawn by: epsilon of one rating, or of
     one value on axes; epsilon per straight-line kilometer for a place. 0 where nothing leaves.
     spent, spent_this_month and the caps: of its account; None where there is no such cap.
-    is_second: its account has a fresh signal of this month already. noise: that law; None for the
-    price of a place that is not drawn yet. reason: how it is answered, and why. median, diameter:
-    how many ratings two people are apart, by the server's word, and any two at most. wanted: the
-    epsilon of the settings, which counts from the next month on if it is another. refused: which
-    cap refuses a fresh signal, in words.
+    is_second: it is fresh, and its account has a signal drawn this month already. noise: that law;
+    None where no signal leaves, and for a place that is not drawn yet. reason: how it is answered,
+    and why. median, diameter: how many ratings two people are apart, by the server's word, and any
+    two at most. wanted: the epsilon of the settings, which counts from the next month on if it is
+    another. refused: which cap refuses a fresh signal, in words.
     """
 
     leaves: Leaves
@@ -98,15 +98,13 @@ class Cost:
     refused: str = ""
 
     @classmethod
-    def of_place(cls, noise: Mechanism, spent: Fraction, cap: Fraction, *, fresh: bool) -> Cost:
-        """Return the cost of a position with this noise, whatever is asked from it: that of a fresh
-        signal, or of one that is kept. spent, cap: of the account of places, per kilometer.
+    def of_place(cls, noise: Mechanism, spent: Fraction, cap: Fraction) -> Cost:
+        """Return the cost of a kept position with this noise, whatever is asked from it: account
+        "places", leaves KEPT, the noise's epsilon per kilometer as charge. spent, cap: of that
+        account.
         """
-        leaves, charge = (
-            Leaves.FRESH if fresh else Leaves.KEPT,
-            SignalCharge.of_place(noise.epsilon),
-        )
-        return cls(leaves, charge, account="places", spent=spent, cap=cap, noise=noise)
+        charge = SignalCharge.of_place(noise.epsilon)
+        return cls(Leaves.KEPT, charge, account="places", spent=spent, cap=cap, noise=noise)
 
     @property
     def sends(self) -> bool:
@@ -128,15 +126,16 @@ class Cost:
     @property
     def epsilon(self) -> Fraction:
         """Return the signal's epsilon in its own unit: per kilometer for a place, per unit of
-        distance on axes, else of one rating; 0 where nothing leaves.
+        distance on axes, else of one rating; 0 where no signal leaves.
         """
         rate = _NONE if self.noise is None else self.noise.epsilon
         return rate if self.account == "axes" else self.charged
 
     @property
     def charged(self) -> Fraction:
-        """Return what a fresh signal of this law takes from its account: epsilon per kilometer for
-        a place, of one value on axes, or of one rating.
+        """Return what a fresh signal of this law takes from its account, also if this one is kept:
+        epsilon per kilometer for a place, of one value on axes, or of one rating; 0 where no signal
+        leaves.
         """
         return self.charge.epsilon_per_km or self.charge.epsilon_per_rating
 
@@ -204,8 +203,8 @@ class Cost:
     @property
     def hidden_km(self) -> float:
         """Return how many kilometers apart two places may be for the odds between them to change
-        4 times at most, log(4) / epsilon: what the level promises, 5.0 at 0.277 per km. Of a signal
-        of a place alone: ZeroDivisionError for others.
+        4 times at most, ln(4) / epsilon: 5.0047 at 0.277 per km. Of a signal of a place alone:
+        ZeroDivisionError for others.
         """
         return log(ODDS) / float(self.charge.epsilon_per_km)
 
@@ -217,10 +216,11 @@ class Cost:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Return phrases that say what a question costs, "epsilon 0.8 a rating, at most 1.6 where a
-        title is replaced", what is spent, "all ratings together: 0 of 48 spent", and, if so, "it
-        will be refused: ..."; before them, of a kept signal, that nothing is charged. One alone of
-        what sends no signal: "nothing about you is sent, and nothing is drawn or charged".
+        """Return two phrases: what a question costs, "epsilon 0.8 a rating, at most 1.6 where a
+        title is replaced", and what is spent, "all ratings together: 0 of 48 spent"; behind them,
+        if so, "it will be refused: ..."; before them, of a kept signal, "nothing is charged: ...".
+        One alone where no signal is sent: "nothing about you is sent, and nothing is drawn or
+        charged".
         """
         if not self.sends:
             return ("nothing about you is sent, and nothing is drawn or charged",)

@@ -47,11 +47,10 @@ class Frame:
 
     @classmethod
     def around(cls, positions: Sequence[Position], width: int, height: int) -> Frame:
-        """Return the closest frame that has all these positions, 1.12 times as large as they need,
-        at least 1 km high and at most 1000 km a row, in at least 4 times 3 cells. Without positions
-        it is 1000 km high around 0, 0.
-
-        Longitudes count from the first position, so no two are torn apart at 180 degrees.
+        """Return the frame around the middle of these positions, 1.12 times as large as they need,
+        at least 1 km high and at most 1000 km a row, in at least 4 times 3 cells; 1000 km high
+        around 0, 0 without any. Longitudes count from the first one's, so no two are torn apart at
+        180 degrees.
         """
         width, height = max(4, width), max(3, height)
         if not positions:
@@ -85,9 +84,9 @@ class Frame:
         return _kept(self.middle.latitude + y / KM_A_DEGREE, self.middle.longitude + east)
 
     def scale(self) -> str:
-        """Return a bar and its length in words, 1, 2 or 5 times a power of ten: "├─────┤ 20 km", in
-        meters below 1 km. Its length, from the middle of its first cell to that of its last, is at
-        most a third of the width.
+        """Return a bar and its length in words: "├─────┤ 20 km", in meters below 1 km. That is the
+        largest 1, 2 or 5 times a power of ten that is at most a third of the width, from the middle
+        of the bar's first cell to that of its last.
         """
         most = self.width / 3 * self.km_a_row / 2
         power = 10.0 ** floor(log10(most))
@@ -138,13 +137,6 @@ class PlaceHeatMap:
     epsilon: float
     cosine: int
 
-    def kilometers(self, at: Position) -> tuple[float, float]:
-        """Return the kilometers east and north from the signal to a position, in the device's
-        plane, the short way around.
-        """
-        east = (at.longitude - self.signal.longitude + 180) % 360 - 180
-        return self._east * east, float(KM_OF_LATITUDE) * (at.latitude - self.signal.latitude)
-
     def position(self, x: float, y: float) -> Position:
         """Return the position x kilometers east and y north of the signal, kept on Earth."""
         latitude = self.signal.latitude + y / float(KM_OF_LATITUDE)
@@ -154,10 +146,10 @@ class PlaceHeatMap:
     def depth(self, at: Position) -> float:
         """Return the depth u of a position: 0 at the signal, larger the less likely the true place
         is there: epsilon / 1.1545 * max(|x + t/2|, |t|, |x - t/2|), t = 15 y / 13, of x kilometers
-        east and y north.
+        east and y north, the short way around.
         """
-        x, y = self.kilometers(at)
-        t = 15 * y / 13
+        x = self._east * ((at.longitude - self.signal.longitude + 180) % 360 - 180)
+        t = 15 * (float(KM_OF_LATITUDE) * (at.latitude - self.signal.latitude)) / 13
         return self.epsilon / _GAUGE * max(abs(x + t / 2), abs(t), abs(x - t / 2))
 
     def outline(self, depth: float) -> tuple[Position, ...]:
@@ -248,10 +240,9 @@ class Scene:
     drawn: bool = True
 
     def frame(self, width: int, height: int) -> Frame:
-        """Return a frame of this many cells that has every mark, half of the heat map, the area,
-        and the town nearest to you if that is within 50 km.
-
-        Of a scene with no mark and no area it has all towns.
+        """Return a frame of this many cells, as `Frame.around`, that has every mark, half of the
+        heat map, the area, and the town nearest to you if that is within 50 km; of a scene without
+        any of these all towns.
         """
         marks = [*self.probes, *self.results, *([self.you] if self.you else [])]
         if self.heat_map is not None:
@@ -310,11 +301,10 @@ def lines(scene: Scene, frame: Frame) -> tuple[str, ...]:
 
 def legend(scene: Scene, *, shaded: bool = True) -> tuple[str, ...]:
     """Return a phrase for each kind of sign that this scene has, in a fixed order: "● you", "◆ the
-    noisy position", "◈ both", "◇ query points", "1 2 3 results in your order", "+ later results"
-    (beyond 35), "★ your pick", "∘ town", and two of the heat map, "░ you, 5 times in 10" and "░ and
-    · you, 9 times in 10", if shaded, else one: "the brighter, the likelier you".
-
-    shaded: the heat map is in characters, and not in color.
+    noisy position", "◈ both", "◇ query points", "1 2 3 results in your order" (above 9 with ", then
+    a b c"), "+ later results" (above 35), "★ your pick", "∘ town"; then of the heat map "░ you, 5
+    times in 10" and "░ and · you, 9 times in 10", or, if it is not `shaded` but in color, "the
+    brighter, the likelier you". Where no signal is drawn, "you" is "the noisy position" in these.
     """
     who = "you" if scene.drawn else "the noisy position"
     said = (

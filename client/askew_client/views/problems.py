@@ -95,9 +95,10 @@ _PLACES: Final = (
 
 
 def problem_of(error: AskewError) -> Problem:
-    """Return an error as something to show: its trouble, by its kind, its text, and a hint at what
-    the person can do, "" where there is none; next_month is None but for some BudgetExceeded. The
-    most specific row of the table decides.
+    """Return an error as something to show: its trouble, by its kind (UNREACHABLE of any
+    TransportError, HOSTILE of most WireErrors, OTHER of the rest), its text, and a hint at what the
+    person can do, "" where there is none; next_month, a date, is None but for a BudgetExceeded that
+    has one.
     """
     trouble, hint = _row(type(error))
     if isinstance(error, ParameterError) and (error.name, error.value) == ("region", ""):

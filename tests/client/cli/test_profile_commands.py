@@ -75,6 +75,8 @@ def test_an_export_is_what_an_import_reads(askew: Askew) -> None:
         "title": "Moon (2009)",
         "rating": None,
     }
+    askew("profile", "add", stdin=b"Heat (1995),1.23456789\n")  # all digits
+    assert "\nHeat (1995),1.23456789\n" in askew("profile", "export").out
 
 
 def test_wiping_asks_first(askew: Askew, home: Path) -> None:

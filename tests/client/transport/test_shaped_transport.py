@@ -361,7 +361,7 @@ def test_no_connection_begins_beside_private_work(
 
 
 def answer_near() -> NearAnswer:
-    cost = Cost.of_place(SETTINGS.map_noise, Fraction(0), Fraction(0), fresh=False)
+    cost = Cost.of_place(SETTINGS.map_noise, Fraction(0), Fraction(0))
     here = BERLIN.latitude, BERLIN.longitude
     return NearAnswer(
         collection="places",

@@ -102,7 +102,7 @@ class AskScreen(FrameScreen):
             self._show_cost(cost)
             if outcome or cost.fresh or (cost.sends and not sends):
                 head = "" if outcome is None else f"{CHANGED}\n"
-                costs = cost_text(cost).plain.strip() if cost.sends else NOTHING_LEAVES
+                costs = _cost_text(cost).plain.strip() if cost.sends else NOTHING_LEAVES
                 words = f"{head}{costs}\n{SECOND if cost.is_second else 'Ask?'}"
                 if not await self.app.push_screen_wait(ConfirmScreen(words, "Ask")):
                     self._end("not asked: nothing was drawn, charged or sent")
@@ -173,16 +173,16 @@ class AskScreen(FrameScreen):
     def _show_cost(self, cost: Cost) -> None:
         # Only a cost that can be seen counts as one that was shown.
         price = self.query_one("#price", Static)
-        price.update(cost_text(cost))
+        price.update(_cost_text(cost))
         if price.display and not self.has_class("-waiting"):
             self._shown, self._sends = cost, cost.sends
-        self.query_one("#mode", Static).update(mode_text(cost))
+        self.query_one("#mode", Static).update(_mode_text(cost))
         self.query_one("#before", Static).update(WHAT_LEAVES if cost.sends else NOTHING_LEAVES)
 
     def _show_answer(self, answer: Answer) -> None:
         for words in ("#before", "#price", "#mode"):
             self.query_one(words).display = False
-        self.query_one("#facts", Static).update(outcome_text(answer))
+        self.query_one("#facts", Static).update(_outcome_text(answer))
         self.query_one(ResultList).results = answer.results
         pick, best, text = self.query_one("#pick", Static), answer.pick, Text()
         if not answer.used:
@@ -211,18 +211,12 @@ class AskScreen(FrameScreen):
         self.query_one("#state", Static).update(text)
 
 
-def mode_text(cost: Cost) -> Text:
-    """Return how a question is answered, and why: "held: REASON." or "ask: REASON.", where REASON
-    is `cost.reason` and all before it is bold.
-    """
+def _mode_text(cost: Cost) -> Text:
     return Text.assemble((f"{cost.mode}: ", "bold"), f"{cost.reason}.")
 
 
-def cost_text(cost: Cost) -> Text:
-    """Return what a question would cost, before it is asked: epsilon, spent and caps for a fresh
-    signal, "Asking draws the signal of 2026-11 and costs ..."; for a kept one, after an empty line,
-    "Asking sends the signal of 2026-11 again, for nothing."; empty text where nothing leaves.
-    """
+def _cost_text(cost: Cost) -> Text:
+    # Before it is asked; empty where nothing leaves.
     text = Text()
     if not cost.fresh:
         again = f"\nAsking sends the signal of {cost.month} again, for nothing."
@@ -238,14 +232,10 @@ def cost_text(cost: Cost) -> Text:
     return text
 
 
-def outcome_text(answer: Answer) -> Text:
-    """Return what left the device, a line "● 3.57  →  ◆ 3.13" for each coordinate and the numbers
-    that were sent, drawn now or sent again, and what that cost; or "Nothing has left." and, on the
-    next line, `mode_text`.
-    """
+def _outcome_text(answer: Answer) -> Text:
     left, cost = answer.departure, answer.cost
     if left is None:
-        return Text.assemble(("Nothing has left.\n", "bold"), mode_text(cost))
+        return Text.assemble(("Nothing has left.\n", "bold"), _mode_text(cost))
     text = Text(f"{TRUE} you, here   {SENT} the signal, sent\n")
     for true, sent in zip(left.true_point, left.point, strict=True):
         text.append(f"{TRUE} {true:.2f}  →  {SENT} {sent:.2f}\n")

@@ -21,6 +21,7 @@ from textual.widget import Widget
 from textual.widgets import Button, Footer, Label, Select, Static
 
 from askew_client.tui.desk import Desk
+from askew_client.tui.pictures import short_number
 from askew_client.views.answers import Connection
 from askew_client.views.problems import Problem
 
@@ -42,18 +43,17 @@ def offer(
     words: Mapping[Any, str] | None = None,
 ) -> None:
     """Set the options of the Select with the id `name`, without a message, and choose `chosen`, or
-    the first where that is not among them; without values only "none yet", "". A Fraction of one's
-    own is offered beside `values`, in ascending order, since using what stands there must change
-    nothing.
-
-    words: what stands on the screen for some of the values.
+    the first where that is not among them; without values only "none yet", "". A Fraction `chosen`
+    is offered beside `values`, in ascending order, since using what stands there must change
+    nothing. words: what stands on the screen for some of the values; others as `short_number`.
     """
     options: list[_Value] = list(values)
     if isinstance(chosen, Fraction) and chosen not in options:
         options = sorted([*options, chosen], key=float)
     select = screen.query_one(f"#{name}", Select)
     with select.prevent(Select.Changed):
-        texts = [(Text((words or {}).get(option, short(option))), option) for option in options]
+        told = {each: each if isinstance(each, str) else short_number(each) for each in options}
+        texts = [(Text((words or {}).get(each, told[each])), each) for each in options]
         select.set_options(texts or _NONE_YET)
         if chosen in options:
             select.value = chosen
@@ -69,17 +69,8 @@ def chosen_name(screen: Widget, name: str) -> str:
 
 
 def chosen_number(screen: Widget, name: str) -> Fraction:
-    """Return the chosen value, a Fraction, of the Select with the id `name`, which offers numbers;
-    "" where it offers "none yet".
-    """
+    """Return the chosen number of the Select with the id `name`, to which numbers were offered."""
     return cast("Fraction", screen.query_one(f"#{name}", Select).value)
-
-
-def short(value: _Value) -> str:
-    """Return a name as it is, and a number by the format .4g: "0.3333" for 1/3, "1.235e+04" for
-    12345.678.
-    """
-    return value if isinstance(value, str) else f"{float(value):.4g}"
 
 
 _NAME = " ask╱ew "

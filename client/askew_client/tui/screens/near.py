@@ -231,7 +231,7 @@ class NearScreen(FrameScreen):
                 ranked = answers
             else:
                 ranked = await self.desk.on_device(
-                    lambda device: [mapped(device, each) for each in answers]
+                    lambda device: [_mapped(device, each) for each in answers]
                 )
         self.set_class(False, "-waiting")
         self._show_ranked(ranked)
@@ -243,7 +243,7 @@ class NearScreen(FrameScreen):
 
         def again(device: Device) -> list[Ranked]:
             ratings, order = device.profile.ratings(), device.nearby.by_other_preferences
-            return [mapped(device, order(each, preferences, ratings)) for each in answers]
+            return [_mapped(device, order(each, preferences, ratings)) for each in answers]
 
         self._show_ranked(await self.desk.on_device(again), "nothing was sent for this; ")
 
@@ -268,7 +268,7 @@ class NearScreen(FrameScreen):
             )
             draft = await self.app.push_screen_wait(dialog)
             if draft is not None:
-                act = partial(keep_place, draft=draft, file=self.desk.file, moves=moves)
+                act = partial(_keep_place, draft=draft, file=self.desk.file, moves=moves)
                 await self._keep(act, draft.name)
 
     @work(exclusive=True, group="question")
@@ -489,12 +489,11 @@ def places_on_map(device: Device) -> tuple[PlaceView, ...]:
 def outlook_of(
     device: Device, name: str, level: str, k: int, *, what_if: bool
 ) -> tuple[Scene, str]:
-    """Return what is known before a question: a picture of a named place, and in words what asking
-    from it means and what a level and k would give there. Nothing is sent or charged.
+    """Return what is known before a question: the Scene of a named place, and in words its cost, a
+    server's guess, and "What if: ..." of a level and k; without a region "No forecast: ...".
 
-    what_if: show where a fresh one might land, and not the one that the place has. Raises
-    PlaceError for a name of none of `places_on_map`. Without a region the words end with "No
-    forecast: ...".
+    what_if: show where a fresh signal might land, and not the one that the place has. Raises
+    PlaceError for a name of none of `places_on_map`. Nothing is sent or charged.
     """
     place = next((place for place in places_on_map(device) if place.name == name), None)
     if place is None:  # forgotten by another program; StopIteration would never leave a thread
@@ -502,7 +501,7 @@ def outlook_of(
     true, towns = Position(*place.true), named_towns()
     heat_map = _heat_map_of(place.sent, cast("Cost", place.cost))
     scene = Scene(true, heat_map, _probes(heat_map, k), towns=towns)
-    words = f"{sentences(cast('Cost', place.cost))}\n\n{guess_words(heat_map, towns)}"
+    words = f"{sentences(cast('Cost', place.cost))}\n\n{_guess_words(heat_map, towns)}"
     try:
         noise = replace(device.settings, level=cast("Level", level)).map_noise
     except AskewError as error:  # no region is set
@@ -525,14 +524,8 @@ def outlook_of(
     )
 
 
-def keep_place(device: Device, draft: PlaceDraft, file: ConfigFile | None, *, moves: bool) -> str:
-    """Draw, charge and keep a place, and return "Drawn and charged; every server will get this one
-    position."; if the draft takes a place, draw nothing and return "Kept as one more name of that
-    place; nothing was drawn or charged." Raises AskewError, in which case nothing was drawn.
-
-    Where the person named another region, that is a setting from now on, even if the place is
-    refused.
-    """
+def _keep_place(device: Device, draft: PlaceDraft, file: ConfigFile | None, *, moves: bool) -> str:
+    # A region that the person named is a setting from now on, even if the place is refused.
     if draft.region != device.settings.region:
         use_settings(file, device, typed={"region": draft.region})
     act = device.places.move if moves else device.places.add
@@ -542,10 +535,8 @@ def keep_place(device: Device, draft: PlaceDraft, file: ConfigFile | None, *, mo
     return "Drawn and charged; every server will get this one position."
 
 
-def mapped(device: Device, answer: NearAnswer) -> Ranked:
-    """Return an answer with its map, and words: what it cost, and a server's guess; where no signal
-    left, the reason alone, and a map of where one would land from the true place.
-    """
+def _mapped(device: Device, answer: NearAnswer) -> Ranked:
+    # Where no signal left, the map shows where one would land.
     results = tuple(Position(*result.coordinates) for result in answer.results)
     picked = next((n for n, result in enumerate(answer.results) if result.picked), None)
     towns, true = named_towns(), Position(*answer.true)
@@ -556,7 +547,7 @@ def mapped(device: Device, answer: NearAnswer) -> Ranked:
         return Ranked(answer, scene, answer.cost.reason)
     heat_map = _heat_map_of(answer.sent, answer.cost)
     probes = _probes(heat_map, answer.k)
-    words = f"{sentences(answer.cost)}\n\n{guess_words(heat_map, towns)}"
+    words = f"{sentences(answer.cost)}\n\n{_guess_words(heat_map, towns)}"
     scene = Scene(true, heat_map, probes, results, picked, towns)
     return Ranked(answer, scene, words)
 
@@ -574,12 +565,8 @@ def _heat_map_of(sent: tuple[float, ...], cost: Cost) -> PlaceHeatMap:
     return PlaceHeatMap(Position(*sent), float(noise.epsilon), noise.cosine)
 
 
-def guess_words(heat_map: PlaceHeatMap, towns: Sequence[Town]) -> str:
-    """Return where a server would look first that knows the map's own list of towns and nothing
-    else: "1,024,621 people of this map's towns live where you are 5 times in 10. Of these towns
-    alone, a server's guess: Köln 98 %, Bonn 2 %." At most three towns, none of less than half a
-    percent; "" where there is none. Without people there, the first sentence is left out.
-    """
+def _guess_words(heat_map: PlaceHeatMap, towns: Sequence[Town]) -> str:
+    # Where a server would look first that knows the map's own list of towns and nothing else.
     likely = [town for town in likeliest(towns, heat_map) if town[1] >= _LEAST_SHARE]
     if not likely:
         return ""

@@ -52,22 +52,14 @@ def sentences(cost: Cost) -> str:
     return " ".join(f"{words[:1].upper()}{words[1:]}." for words in cost.words)
 
 
-def position_typed(text: str, region: str = "") -> Position:
-    """Return the position of two numbers of degrees, latitude first, "50.94, 6.96", or of a town by
-    its name. region: in which the town lies; "" is anywhere. Raises PlaceError for anything else,
-    values on axes too, and ParameterError for a region that is none.
-    """
+def _position_typed(text: str, region: str) -> Position:
+    # Of two numbers of degrees, or a town. Raises PlaceError, for values on axes too.
     from askew_client.near.gazetteer import spot_of  # heavy: the app's first screen comes before it
 
     spot = spot_of(text, region)
     if not isinstance(spot, Position):
         raise PlaceError(f"a position is a town, or two numbers of degrees: {EXAMPLE}")
     return spot
-
-
-def words_of(position: Position) -> str:
-    """Return a position as it is typed, to ten meters: "50.9400, 6.9600"."""
-    return f"{position.latitude:.4f}, {position.longitude:.4f}"
 
 
 _HOW = "Type where it is: the map shows it."
@@ -104,7 +96,8 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
 
     def compose(self) -> ComposeResult:
         title = "Add a place" if self._moved is None else f"Move {self._moved}"
-        typed = "" if self._start is None else words_of(self._start)
+        at = self._start  # to ten meters
+        typed = "" if at is None else f"{at.latitude:.4f}, {at.longitude:.4f}"
         with Vertical(id="dialog", classes="wide"):
             yield Static(Text.assemble((title, "bold"), f"  {_HOW}"))
             with Horizontal(classes="field"):
@@ -159,7 +152,7 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
         if event.input.id in ("region", "position"):
             region = self.query_one("#region", Input).value
             try:
-                there = position_typed(self.query_one("#position", Input).value, region)
+                there = _position_typed(self.query_one("#position", Input).value, region)
             except AskewError:  # half a number, or half a region
                 self._look_at_region(region)
             else:
@@ -182,7 +175,7 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
         )
         try:
             region_of(region)
-            spot = position_typed(position, region)
+            spot = _position_typed(position, region)
             named = self._named.get(spot)
             if named is not None and self._told != spot:
                 self._told = spot

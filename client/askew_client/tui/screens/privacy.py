@@ -169,7 +169,7 @@ class PrivacyScreen(FrameScreen):
         table.clear()
         if self._budget is None:
             return
-        rows = [(Text("in all"), Text("what has left means"), account_text(self._budget))]
+        rows = [(Text("in all"), Text("what has left means"), _account_text(self._budget))]
         entries = self._budget.lines
         dated = [(past.when.isoformat(), _answer_row(past)) for past in self._past]
         dated += [(entry.month, _entry_row(entry, words)) for entry, words in reversed(entries)]
@@ -228,11 +228,7 @@ def _answer_row(past: PastAnswer) -> tuple[Text, Text, Text]:
     return Text(past.when.isoformat()), Text(past.picked), page
 
 
-def account_text(budget: Budget) -> Text:
-    """Return what all that has left means together, in lines: why nothing is spent (if so), the
-    mode (if known), "No signal has ever left this device." where the ledger is empty and nothing is
-    refused, the words of the ledger, and last "The next month begins on 1 December 2026."
-    """
+def _account_text(budget: Budget) -> Text:
     text = Text()
     refused = budget.account.refused
     if refused is not None:

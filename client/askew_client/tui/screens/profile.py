@@ -30,13 +30,10 @@ RATE_LATER: Final = "Rate a few titles once the catalog is here. Ratings stay on
 LIMIT: Final = 500  # titles that a search lists
 
 
-def listed_text(
+def _listed_text(
     connection: Connection | Problem | None, count: int, *, rated: bool, only_rated: bool
 ) -> str:
-    """Return one line on the list of titles: "12 found", "500 or more found", "3 rated  (o: all
-    titles)"; or why it is empty, "Nothing is rated yet.", "No title has all these words."; or that
-    there is no catalog, "No catalog: these are your ratings." rated: whether anything is.
-    """
+    # A line: how many titles the list has, or why it has none. rated: whether anything is.
     if not rated and only_rated:
         return "Nothing is rated yet."
     if not isinstance(connection, Connection):
@@ -124,7 +121,7 @@ class ProfileScreen(FrameScreen):
         keep = only_rated or (titles.cursor > 0 and titles.lists(matches))
         titles.show(matches, keep_cursor=keep)
         rated, connection = bool(self.desk.profile[0]), self.desk.connection
-        listed = listed_text(connection, len(matches), rated=rated, only_rated=only_rated)
+        listed = _listed_text(connection, len(matches), rated=rated, only_rated=only_rated)
         self.query_one("#listed", Static).update(listed, layout=False)  # one line, always
 
     def on_input_changed(self, event: Input.Changed) -> None:
