@@ -80,7 +80,8 @@ def replace_file(path: Path, content: bytes, mode: int = 0o600) -> None:
 
 def is_private(status: os.stat_result) -> bool:
     """Return True for a regular file that nobody but its owner may read, write or execute. A file
-    that root gave to a group, as one who mounts secrets does, may be read by that group.
+    that root gave to a group, as one who mounts secrets does, may be read by that group, unless
+    this process is root's.
     """
     is_mounted = status.st_uid == 0 and os.geteuid() != 0
     return stat.S_ISREG(status.st_mode) and not status.st_mode & (0o037 if is_mounted else 0o077)

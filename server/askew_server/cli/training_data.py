@@ -82,7 +82,8 @@ def show_left_out(table: RatingTable, keys: Collection[str], like_from: float, r
 
 def scale_of(limits: tuple[float, float], like_from: float | None) -> RatingScale:
     """Return the rating scale between two limits; likes begin at like_from, by default at the upper
-    quarter: 4.0 from 1 to 5. Raises ParameterError that names "scale" or "like_from".
+    quarter: 4.0 from 1 to 5. Raises ParameterError that names "scale", or "like_from" where
+    one is given.
     """
     try:
         usual = RatingScale.between(*limits)

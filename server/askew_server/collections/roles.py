@@ -79,8 +79,8 @@ def number_column(names: Sequence[str]) -> FileColumn:
 
 
 def people_column(names: Sequence[str]) -> FileColumn:
-    """Return the column, of one of these names, of how many people live in a town: above 0 and at
-    most 1e11.
+    """Return the column, of one of these names, of how many people live in a town; its `take`
+    returns as bad what is no number above 0 and at most 1e11.
     """
     name = " or ".join(names)
 

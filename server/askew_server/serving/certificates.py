@@ -95,9 +95,9 @@ class Certificates:
         return (self.pair.ends - self._now()).total_seconds() / 86_400
 
     def look(self) -> bool:
-        """Take the pair that the files hold; return True if it is another than before. Files that
-        are no use are told of once, and the pair of before stays; one that is new, or good again,
-        is logged.
+        """Take the pair that the files hold; return True if it is another than before. `refused`
+        is told, once, why files are no use, and the pair of before stays; one that is new, or good
+        again, is logged.
         """
         try:
             pair = read_pair(*self.files, self._now())

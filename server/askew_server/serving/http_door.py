@@ -250,7 +250,9 @@ class HttpDoor(uvicorn.Server):
             await asyncio.sleep(0)
 
     async def stop(self) -> None:
-        """Take no more connections, and return once what is under way has ended."""
+        """Take no more connections, and return once what is under way has ended; cancel what has
+        not after `grace`, rounded to seconds, at least 1.
+        """
         self.should_exit = True
         if self._task is not None:
             await self._task

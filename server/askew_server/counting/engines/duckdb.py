@@ -137,9 +137,9 @@ class DuckDBEngine:
         raise AssertionError("the last look returns or raises")
 
     def look_through(self, name: str, columns: Collection[str] | None = None, /) -> None:
-        """Read the files of a name as they are now: they are what is counted from now on, with
-        nothing that is written later, and these columns, or all. Do nothing for a table. Raises
-        DataError for torn quotes.
+        """Read the files of a name as they are now, and these columns, or all: they are what is
+        counted from now on, with nothing that is written later. A count of sound parquet that
+        changed since raises DataError. Do nothing for a table. Raises DataError for torn quotes.
         """
         if is_file(name):
             self._forget(name)
