@@ -43,9 +43,9 @@ _USUAL = {
 
 
 def count_top(engine: Engine, task: CountingTask, key: bytes) -> TopCounts:
-    """Return the `items`, as text, and `counts` of a task, largest count first, ties by the items'
-    bytes, the same on every engine that has the same events: all items of a catalog, or the first
-    task.limit.
+    """Return the tuples `items`, as text, and `counts` of a task, largest count first, ties by the
+    items' bytes, the same on every engine that has the same events: all items of a catalog, or the
+    first task.limit.
 
     One unit more or less changes each count by at most 1, and task.max_items_per_unit counts;
     without a bound every count, and the key chooses nothing. Events of items outside the catalog

@@ -147,7 +147,9 @@ def exact_rational(name: str, value: object) -> Fraction:
 
 
 def positive_rational(name: str, value: object) -> Fraction:
-    """Return an `exact_rational`. Raises ParameterError unless it is above 0."""
+    """Return an int or a Fraction above 0 as a Fraction. Raises ParameterError for anything else,
+    also a float or text: as `exact_rational`.
+    """
     exact = exact_rational(name, value)
     if exact <= 0:
         raise ParameterError(name, exact, "above 0")

@@ -104,7 +104,7 @@ class HexagonalLattice(Parameters):
     @property
     def grain(self) -> int:
         """Return the power of two of steps, from 1 on, nearest 1 / (2 epsilon) kilometers: what
-        outputs are rounded to, 512 for an epsilon of 1.
+        outputs are rounded to. 512 for `for_epsilon` of 1, and of 1/2, whose step is twice as long.
         """
         target = self.inverse_rate / (2 * GAUGE)  # 1 / (2 epsilon s)
         grain = 1

@@ -99,7 +99,9 @@ def digit(inverse_rate: int | Fraction, level: int, precision: int) -> tuple[int
 
 
 def beyond(inverse_rate: int | Fraction, levels: int, precision: int) -> tuple[int, int]:
-    """Return as `digit` the odds that a geometric draw is at least 2**levels: r**(2**levels)."""
+    """Return integers (below, above) of 2**precision times the odds that a geometric draw is at
+    least 2**levels: r**(2**levels), r = q / (q + 1), q the inverse rate.
+    """
     low, high = _power_of_ratio(inverse_rate, levels, precision + _GUARD_BITS)
     return low >> _GUARD_BITS, -(-high >> _GUARD_BITS)
 

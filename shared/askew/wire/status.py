@@ -131,8 +131,8 @@ def error_of(
     Unreachable for UNAVAILABLE, TooSlow for DEADLINE_EXCEEDED, Overloaded for RESOURCE_EXHAUSTED
     and CANCELLED, ServerFailed for all others. The server's text is never shown.
 
-    server: what the device calls it, such as its address. details: searched by `why_unreachable`
-    for why there is no connection (UNAVAILABLE).
+    server: what the device calls it, such as its address. details: gRPC's words; for UNAVAILABLE
+    the error says why if `why_unreachable` finds a reason that it knows in them.
     """
     match code:
         case grpc.StatusCode.INVALID_ARGUMENT:
