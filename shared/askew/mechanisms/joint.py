@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, lgamma
 
 import numpy as np
 
 from askew.dp.privacy import BoundedRange
-from askew.errors import ParameterError
 from askew.mechanisms.contest import Contest
 from askew.mechanisms.joint_classes import ALL, JointClasses, SequenceLosses, enter_by_loss
 from askew.mechanisms.shortfall import Shortfall, joint, joint_flipped
-from askew.mechanisms.tally import Counted, Tally, check_positive_int, check_probability, halved, ln
+from askew.mechanisms.tally import Counted, Tally, halved
 from askew.mechanisms.value_classes import Urn, items_of_the_highest
 from askew.mechanisms.weights import Draws
-
-_ALL_LOSSES = 2**62  # a truncation that no count reaches
 
 
 class SequenceMechanism(Counted):
@@ -39,9 +35,7 @@ class Joint(SequenceMechanism):
         P(s) ~ exp(-rate * L(s)),    L(s) = max over r of (h_r - count of s_r)
         rate = epsilon / 2 (ADD_OR_REMOVE_ONE),    epsilon / 4 (REPLACE_ONE);    twice that at k = 1
 
-    h_0 >= h_1 >= ... are the counts in order. With `truncation` = tau the loss is min(L, tau)
-    (Wu, Zhang 2024), which keeps its sensitivity, so the guarantee stays pure; `truncation_for`
-    gives a tau that L exceeds with probability at most beta.
+    h_0 >= h_1 >= ... are the counts in order.
 
     Privacy unit: one person's whole history, changing each count by at most 1.
     Guarantee: pure epsilon-DP, no slack; also (epsilon^2 / 8)-zCDP (bounded range).
@@ -49,8 +43,8 @@ class Joint(SequenceMechanism):
     difference moves by at most 1 (2 under REPLACE_ONE), either way, and so does the maximum; the
     exponential mechanism at half of epsilon per step of loss is epsilon-DP. (The loss does move
     both ways, so the monotone rate epsilon would leak up to 1.46 epsilon: a test shows it.) At
-    k = 1, min(h_0 - count, tau) = h_0 - max(count, h_0 - tau), and h_0, the same for all items,
-    falls out; what is left are scores that move like counts: one way, by at most 1.
+    k = 1, L = h_0 - count, and h_0, the same for all items, falls out; what is left are scores that
+    move like counts: one way, by at most 1.
 
     select(counts): counts (d,), integers, d >= k. Item ids in rank order, never repeated; any k,
     counts below 2**61. Raises ParameterError.
@@ -61,38 +55,19 @@ class Joint(SequenceMechanism):
     Source: Gillenwater, Joseph, Munoz, Ribero 2022; the mixture over steps is Askew's.
     """
 
-    truncation: int | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.truncation is not None:
-            check_positive_int("truncation", self.truncation)
-
     @property
-    def shortfall(self) -> Shortfall | None:
-        """Return Shortfall(`joint`, rate); None where truncation is stated."""
-        return Shortfall(joint, self.rate) if self.truncation is None else None
+    def shortfall(self) -> Shortfall:
+        """Return Shortfall(`joint`, rate)."""
+        return Shortfall(joint, self.rate)
 
     def ranged_loss(self) -> BoundedRange:
         """Return the BoundedRange of one round of epsilon, delta 0."""
         return BoundedRange(Fraction(self.epsilon), 1, Fraction(0), self.neighbors)
 
-    def truncation_for(self, items: int, beta: Fraction) -> int:
-        """Return ceil((ln(d!/(d-k)!) + ln(1/beta)) / rate), a truncation, for d = items, which is
-        public; at most 2**62, which truncates nothing. Raises ParameterError for d below k, and
-        unless beta is a Fraction strictly between 0 and 1.
-        """
-        check_probability("beta", beta)
-        check_positive_int("items", items)
-        if items < self.k:
-            raise ParameterError("items", items, f"at least k, {self.k}")
-        sequences = lgamma(items + 1) - lgamma(items - self.k + 1)
-        return min(ceil((sequences - ln(beta)) / float(self.rate)), _ALL_LOSSES)
-
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
         """Return k item ids of a tally, best first."""
         losses = SequenceLosses(tally, self.k)
-        classes = JointClasses(losses, self.rate, self.truncation)
+        classes = JointClasses(losses, self.rate)
         key = draws.choose(classes)
         everyone = np.full(self.k, len(tally))
         sizes = everyone if key == ALL else losses.choices(key)

@@ -301,12 +301,10 @@ class JointClasses:
     """The steps as weighted classes: weight N(a) (exp(-rate a) - exp(-rate b)) for [a, b).
 
     A step's key is a, where it begins: the largest loss of its sequences; that of the last is ALL.
-    truncation: the loss is min(loss, truncation), so every sequence qualifies from there on.
     """
 
-    def __init__(self, losses: SequenceLosses, rate: Fraction, truncation: int | None) -> None:
-        self.losses, self.rate = losses, rate
-        self.end = losses.largest if truncation is None else min(truncation, losses.largest)
+    def __init__(self, losses: SequenceLosses, rate: Fraction) -> None:
+        self.losses, self.rate, self.end = losses, rate, losses.largest
         self._step = float(rate)
         self._kept: dict[int, WeightBlock] = {}
 
@@ -331,8 +329,8 @@ class JointClasses:
     def enclose(self, key: int, shift: int) -> tuple[int, int]:
         """Return integers (below, above) of a step's weight times 2**shift, about 1 apart."""
         if key == ALL:
-            return enclose(self.losses.count(self.losses.largest), self.rate * self.end, shift)
-        count, end = self.losses.count(key), min(self.losses.next_rise(key), self.end)
+            return enclose(self.losses.count(self.end), self.rate * self.end, shift)
+        count, end = self.losses.count(key), self.losses.next_rise(key)
         from_low, from_high = enclose(count, self.rate * key, shift + 8)
         to_low, to_high = enclose(count, self.rate * end, shift + 8)
         return max(from_low - to_high, 0) >> 8, -(-(from_high - to_low) >> 8)
@@ -348,8 +346,7 @@ class JointClasses:
     def _listed(self, segment: Segment) -> WeightBlock:
         steps = self.losses.steps(segment.low.at, segment.high.at)
         begins = steps.begins
-        widths = np.append(begins[1:], min(steps.end, self.end))
-        widths -= begins
+        widths = np.append(begins[1:], steps.end) - begins
         return WeightBlock(
             begins, steps.log_counts - self._step * begins + _decays(widths, self._step)
         )
