@@ -174,11 +174,11 @@ def grant(
 ) -> None:
     """Give PRINCIPAL a budget, and charge its whole loss to the data set now.
 
-    Each output costs its part of epsilon, and each question its part of delta. In a data set that
-    was opened with a --slack, all analysts' outputs and all releases compose by zCDP. In one that
-    was not, epsilons add up, unless a --slack here composes this analyst's own. Asks nothing, and
-    prints nine lines: principal, charged, why, and the six of ledger open. Exit code 3: the cap
-    does not allow it, and nothing is charged.
+    Each output costs its part of epsilon, and each question its part of delta. In a data set with a
+    slack (ledger open), all analysts' outputs and all releases compose by zCDP where that is less:
+    a grant may cost far less than its --epsilon. In one without, epsilons add up, unless a --slack
+    here composes this analyst's own. Asks nothing, and prints nine lines: principal, charged, why,
+    and the six of ledger open. Exit code 3: the cap does not allow it, and nothing is charged.
 
     \b
     Examples:

@@ -268,7 +268,8 @@ class MetricIndex(IndexPart):
 
     def distances(self, points: Points, rows: Rows) -> NDArray[np.float32]:
         """Return the distances from tree points (m, e) to the items of these ids (c,), (m, c), as
-        float32: on a map chords in kilometers, on axes sums over the axes.
+        float32: on a map, whose tree points are in kilometers too, chords in kilometers; on axes
+        sums over the axes.
         """
         # Differences from a point in their middle are small numbers, which float32 holds well.
         middle = points[0]

@@ -177,9 +177,9 @@ class _OnceAMinute(logging.Filter):
 
 
 def start_log(stream: TextIO) -> None:
-    """Let nothing but lines of JSON, written to `stream`, reach standard error from this process's
-    Python code: own events, warnings of libraries, and errors that nobody caught. Of what others
-    can bring about, lines alike come once a minute.
+    """Write to `stream`, from now on and as lines of JSON alone, own events, warnings of libraries,
+    and errors that nobody caught. Of what others can bring about, lines alike come once a minute.
+    What code prints to standard error itself passes unchanged.
     """
     handler = _Lines(stream)
     handler.setFormatter(JsonFormatter())

@@ -107,7 +107,7 @@ class AxisSpace:
         """Return SignalCharge(lattice.epsilon * diameter): what one fresh signal costs, epsilon
         between any two points.
 
-        Raises OutOfRange, before anything is charged, for a lattice that does not fit the axes.
+        Raises OutOfRange, before anything is charged, as `check_lattice`: for too small steps.
         """
         self.check_lattice(lattice)
         return SignalCharge(lattice.epsilon * self.diameter)
@@ -127,8 +127,8 @@ class AxisSpace:
     ) -> tuple[int, ...]:
         """Draw the noisy coordinates of a point, in whole lattice steps, one an axis.
 
-        Raises PlaceError for values outside, or another number of them; OutOfRange for a lattice
-        that does not fit the axes.
+        Raises PlaceError for values outside, or another number of them; OutOfRange as
+        `check_lattice`: for too small steps.
         """
         if len(values) != self.dimension:
             raise PlaceError(f"a point of this space has {self.dimension} values")

@@ -186,7 +186,7 @@ class Encoder:
 
     def encode(self, contributions: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the point of a person by the contributions of their n likes, (n, d) -> (d,): unit
-        * `ranks`(their sum / sqrt(max(n, least_likes))).
+        * `ranks`(their sum / sqrt(max(n, least_likes))), any numbers from 0 to unit.
         """
         z = contributions.sum(axis=0) / math.sqrt(max(len(contributions), self.least_likes))
         return self.unit * self.ranks(z)
