@@ -207,10 +207,10 @@ def text_of_date(catalog_date: int) -> str:
 
 def models_in(folder: Path) -> dict[int, Path]:
     """Return what a folder holds under names of Mondays, "2026-11-23", by these Mondays in days
-    since 1970-01-01, the oldest first; names that are no dates are left alone.
+    since 1970-01-01, the oldest first; names of another form are left alone.
 
     Raises ArtifactError for a folder that cannot be read or holds more than three, and
-    ParameterError for the name of a day that is no Monday.
+    ParameterError for a name of this form that is no Monday, such as "2026-13-45".
     """
     try:
         names = sorted(path.name for path in folder.iterdir() if _DATE.fullmatch(path.name))

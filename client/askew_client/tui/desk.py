@@ -214,8 +214,8 @@ class Desk(App[AskewError | OSError]):
         self.budget = await self.on_device(lambda device: device.budget())
 
     def refuse(self, problem: Problem) -> None:
-        """Show a warning as a notification: a problem's text, a dot and its hint, under its trouble
-        in words, such as "the place cannot be used".
+        """Show a warning as a notification: a problem's text, a period and its hint, under its
+        trouble in words, such as "the place cannot be used".
         """
         text = f"{problem.text}. {problem.hint}".strip()
         self.notify(text, title=problem.trouble.value, severity="warning", markup=False)

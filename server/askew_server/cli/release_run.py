@@ -72,9 +72,9 @@ def run(
     as_json: print the release as JSON, and all that is said on standard error. numbers: of a
     `MechanismRequest`, but for its neighbors.
 
-    What is stored already is shown, and returned unless it is a dry run, without a look at the
-    events, a plan or a charge. Nothing that is said, stored or returned depends on the events, but
-    for what is selected.
+    What is stored already is shown and returned (a dry run says on which day it was stored, and
+    returns None), without a look at the events, a plan or a charge. Nothing that is said, stored or
+    returned depends on the events, but for what is selected.
 
     dataset: the one that pays, or the only one. Raises ParameterError, DataError for a file of
     expected counts or events that is none, AskewError where less than half is expected to be right,

@@ -73,7 +73,8 @@ def rating_scale_of(table: RatingTable, like_from: float | None = None) -> Ratin
     highest rating, where likes begin at `like_from`, by default at the upper quarter: 4 of 1 to 5.
 
     Raises DataError where there is no rating, all are one, or fewer than 2 % are likes by default:
-    then they are no ratings as people give them, and what is a like must be said.
+    then they are no ratings as people give them, and what is a like must be said. Raises OutOfRange
+    for a like_from that is not above the lowest, or is above the highest.
     """
     if table.scale is not None:
         return table.scale

@@ -81,8 +81,8 @@ class PayWhatYouGet:
         return zcdp([rounds], self.slack) if self.slack else rounds
 
     def total_loss(self) -> ApproximateDP:
-        """Return (epsilon, delta) of all answers, `basic` of `grant`, if nothing else is released
-        of the data set.
+        """Return (epsilon, delta) of all answers that the terms allow, given or not: `basic` of
+        `grant`, if nothing else is released of the data set.
         """
         return basic([self.grant()])
 
