@@ -204,8 +204,8 @@ async def open_library(
 ) -> AsyncIterator[tuple[ShapedTransport, KeptLibrary]]:
     """Open and yield a network, and the library of what this device holds of its server, in a cache
     in the directory (None: the platform's own place); nothing is sent. transport: a server in this
-    process, None for the one at the address `server`. Raises ParameterError for an address,
-    directory or authority that is of no use.
+    process, None for the one at the address `server`. Raises ParameterError for no host:port, no
+    path (a file's is one), or an authority that is of no use.
     """
     from askew_client.transport.shaped import (
         KeptLibrary,  # with protobuf

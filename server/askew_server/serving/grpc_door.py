@@ -115,7 +115,9 @@ class Health(health.HealthServicer):  # type: ignore[misc]  # it has no types
             await self.set(name, _State.SERVING if good else _State.NOT_SERVING)
 
     async def stop(self) -> None:
-        """Say from now on that nothing is served, whatever `look` would say later; gauges say 0."""
+        """Say from now on that nothing is served, whatever a later `look` finds; set the gauges
+        to 0, where they stay until such a `look`.
+        """
         for name in self._good:
             self._observer.serving.labels(name).set(False)
         await self.enter_graceful_shutdown()
