@@ -23,8 +23,6 @@ from askew_server.release.plan import ReleasePlan, parts_of
 
 MakePlan = Callable[..., ReleasePlan]
 HALF, MILLIONTH = Fraction(1, 2), Fraction(1, 10**6)
-
-
 ONE_WAY = {"limited-domain", "laplace-domain"}  # which know no REPLACE_ONE
 EACH = [
     *((name, ADD_OR_REMOVE_ONE) for name in KINDS),
@@ -58,13 +56,6 @@ def test_items_and_counts_cost_together_what_was_asked_and_are_charged_so(
     if mechanism != "limited-domain":  # whose rounds compose to its total
         whole = basic([plan.selector.privacy_loss(), noise.privacy_loss()])
         assert [whole.epsilon, whole.delta] == [2, parts]
-
-
-def test_a_delta_that_nothing_needs_is_not_spent(plan_of: MakePlan) -> None:
-    """Of few counts geometric noise errs less, and costs no delta."""
-    assert plan_of(delta=MILLIONTH, share=HALF, k=1).loss.delta == 0
-    many = plan_of(delta=MILLIONTH, share=HALF, k=50, max_items_per_unit=None)
-    assert many.loss.delta == MILLIONTH
 
 
 @pytest.mark.parametrize("mechanism", ["canonical", "joint", "limited-domain"])
@@ -129,24 +120,13 @@ def test_an_operator_is_shown_counts_with_their_error_before_and_after(
     assert run("explain", *numbers, *noise, "--json") == 0
     [found] = json.loads(capsys.readouterr().out)
     assert (found["each_within"], found["all_within"], found["delta"]) == (2, 2, "0")
-
-
-def test_counts_alone_are_half_and_a_request_of_its_own(
-    opened: Path, run: Run, capsys: Captured
-) -> None:
-    assert run(*typed.KNOWN, "--json") == 0
-    assert release_in(capsys.readouterr().out)["counts"] is None
-    assert run(*typed.KNOWN, "--json", "--counts") == 0
-    release = release_in(capsys.readouterr().out)
-    assert release["parameters"]["counts"].startswith("1/2 of epsilon")
-    assert len(ledger_shown(run, capsys)["charges"]) == 2
-
-
-@pytest.mark.parametrize("share", ["1", "3/2"])
-def test_a_share_that_is_none_is_refused_by_its_name(
-    opened: Path, run: Run, capsys: Captured, share: str
-) -> None:
-    assert run(*typed.KNOWN, "--counts", share) == USAGE
+    # Half where no share is named: another request, as is one without.
+    for more, share in ((), None), (("--counts",), "1/2 of epsilon, geometric noise"):
+        assert run(*typed.KNOWN, "--epsilon", 1, "--json", *more) == 0
+        parameters = release_in(capsys.readouterr().out)["parameters"]
+        assert parameters.get("counts") == share
+    assert len(ledger_shown(run, capsys)["charges"]) == 3
+    assert run(*typed.KNOWN, "--counts", "1") == USAGE
     assert "'--counts'" in capsys.readouterr().err
 
 
