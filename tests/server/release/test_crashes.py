@@ -24,7 +24,6 @@ from askew.dp.release import PRIVACY_UNIT, release_from_bytes
 from askew.errors import ChargePending
 from askew_server.ledger import Ledger
 
-SCRIPT = Path(doomed_release.__file__)
 KILLED = "-9"
 PATIENCE = 1200  # seconds; only a hang waits for it
 CHARGE = [
@@ -55,10 +54,8 @@ POINTS = [*UNCHARGED, *CHARGED, *RELEASED]
 
 
 def script(folder: Path, *arguments: object) -> list[str]:
-    command = [sys.executable, *map(str, (SCRIPT, folder, *arguments))]
-    run = subprocess.run(
-        command, capture_output=True, text=True, timeout=PATIENCE, check=False, close_fds=True
-    )
+    command = [sys.executable, doomed_release.__file__, *map(str, (folder, *arguments))]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert run.returncode == 0, run.stderr
     return run.stdout.splitlines()
 
@@ -103,12 +100,8 @@ def each_of(points: list[str]) -> list[Any]:
     return [pytest.param(each, marks=within) if " INSERT " in each else each for each in points]
 
 
-def wreck(wrecks: Path, point: str) -> Path:
-    return wrecks / str(POINTS.index(point))
-
-
 def assert_sound(folder: Path) -> tuple[int, int]:
-    """The invariants, whatever happened. Gives the number of charges and of releases."""
+    """Check the invariants; return the number of charges and of releases."""
     with Ledger(*ledger_of(folder)) as book:
         charges, releases = book.charges(), releases_of(book)
         spent = book.dataset("films").spent.epsilon
@@ -136,7 +129,7 @@ def test_every_point_of_a_release_is_in_the_list(template: Path) -> None:
 def test_a_crash_before_the_charge_costs_nothing_and_the_request_runs_again(
     wrecks: Path, point: str
 ) -> None:
-    folder = wreck(wrecks, point)
+    folder = wrecks / str(POINTS.index(point))
     assert assert_sound(folder) == (1, 1)
     doomed_release.release(folder, "key")
     assert assert_sound(folder) == (2, 2)
@@ -150,7 +143,7 @@ def test_a_crash_after_the_charge_loses_it_and_nothing_is_drawn_for_it_again(
     """It is refused until the operator asks again. Planted bugs: charge after select; a second draw
     for a charge that has no release yet.
     """
-    folder = wreck(wrecks, point)
+    folder = wrecks / str(POINTS.index(point))
     assert assert_sound(folder) == (2, 1)
     with pytest.raises(ChargePending):
         doomed_release.release(folder, "key")
@@ -165,7 +158,7 @@ def test_a_crash_after_the_charge_loses_it_and_nothing_is_drawn_for_it_again(
 def test_a_crash_after_the_release_keeps_it_for_whoever_asks_again(
     wrecks: Path, point: str
 ) -> None:
-    folder = wreck(wrecks, point)
+    folder = wrecks / str(POINTS.index(point))
     assert assert_sound(folder) == (2, 2)
     doomed_release.release(folder, "key")
     assert assert_sound(folder) == (2, 2)

@@ -35,6 +35,8 @@ from askew_server.release.plan import AnalystPlan, ReleasePlan
 
 Count = Callable[[CountingTask], TopCounts]
 MakePlan = Callable[..., ReleasePlan]
+
+
 @pytest.fixture
 def published(ledger: Ledger, count: Count, plan_of: MakePlan) -> list[bytes]:
     """Three releases, the payloads of which are what everybody gets."""
