@@ -94,13 +94,10 @@ def test_the_model_is_the_same_whoever_was_counted(
     seen items in a prior; a scale or a law of lengths of these ratings; a digest of their file; an
     update of the ratings themselves.
     """
-    expected = published(fans(range(300)))
-    listed = popular_of(capsys.readouterr().out)
-    assert published(critics()) == expected
-    assert popular_of(capsys.readouterr().out) == listed
-
-
-def popular_of(printed: str) -> str:
-    """The list of what is popular that a training prints."""
-    [popular] = [line for line in printed.splitlines() if line.startswith("popular ")]
-    return popular
+    seen = []
+    for people in (fans(range(300)), critics()):
+        files = published(people)
+        lines = capsys.readouterr().out.splitlines()
+        [popular] = [line for line in lines if line.startswith("popular ")]
+        seen.append((files, popular))
+    assert seen[0] == seen[1]

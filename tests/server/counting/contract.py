@@ -123,9 +123,15 @@ TEXTS = (
 )
 
 
-class LikesContract:
-    """What people like together, from its definition in the core."""
+UUID = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
+INTEGERS = {
+    "TINYINT": ("-128", "0", "127"),
+    "BIGINT": ("-9223372036854775808", "9223372036854775807"),
+    "VARCHAR": ("", " ", "01", "1", "1.0", "a", "a ", "NULL", "nan"),
+}
 
+
+class CountingContract:
     odd_ratings: ClassVar[Mapping[str, Sequence[str | None]]] = {
         "VARCHAR": (*TEXTS, "4\0", "\x015"),
         "DOUBLE": FLOATS,
@@ -133,6 +139,10 @@ class LikesContract:
         "BIGINT": ("9223372036854775807", None),
     }
     """By the types that an engine takes ratings in, values that are none from 4 to 5."""
+    refused_ids: ClassVar[Sequence[str]] = (
+        *("DOUBLE", "DECIMAL(9, 0)", "DATE", "BOOLEAN", "BLOB", "VARCHAR[]"),
+    )
+    accepted_ids: ClassVar[Mapping[str, Sequence[str]]] = INTEGERS
 
     def test_no_rating_fails_the_count_or_is_taken_for_another(self, bench: Bench) -> None:
         """Planted bugs: a cast that fails; a text that begins as a number does."""
@@ -163,21 +173,6 @@ class LikesContract:
         asked = LikesTask(events="nowhere", keys=KEYS, rating_column="rating", least=4.0, most=5.0)
         with pytest.raises(ParameterError, match="bounding key"):
             count_likes(bench.engine, asked, KEY[:-1])
-
-
-UUID = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
-INTEGERS = {
-    "TINYINT": ("-128", "0", "127"),
-    "BIGINT": ("-9223372036854775808", "9223372036854775807"),
-    "VARCHAR": ("", " ", "01", "1", "1.0", "a", "a ", "NULL", "nan"),
-}
-
-
-class CountingContract(LikesContract):
-    refused_ids: ClassVar[Sequence[str]] = (
-        *("DOUBLE", "DECIMAL(9, 0)", "DATE", "BOOLEAN", "BLOB", "VARCHAR[]"),
-    )
-    accepted_ids: ClassVar[Mapping[str, Sequence[str]]] = INTEGERS
 
     def test_the_rows_are_those_of_the_definition(self, bench: Bench) -> None:
         """Without a bound, every item of a unit counts, once, and no key has a part in it. Planted

@@ -47,17 +47,12 @@ def test_an_unknown_address_is_refused_without_repeating_it() -> None:
 @pytest.mark.parametrize(
     ("address", "public"),
     [
-        ("duckdb:", "duckdb:"),
         ("duckdb:some where/e@f.duckdb", "duckdb:some where/e@f.duckdb"),
-        ("spark:", "spark:local"),
         ("spark:local[2]", "spark:local"),
         ("spark:spark://hunter2@host:7077", "spark:spark://host:7077"),
-        ("spark:yarn", "spark:yarn"),
         ("postgresql://name:hunter2@Host:5432/base", "postgresql://host/base"),
         ("postgres://host/base", "postgresql://host/base"),
-        ("postgresql://host:5433/base", "postgresql://host:5433/base"),
         ("postgresql://name:hun?ter2#hunter2@host/base", "postgresql://host/base"),
-        ("postgresql://name:some@hunter2@host/base", "postgresql://host/base"),
         ("postgresql://host/base?password=hunter2&user=x", "postgresql://host/base"),
         ("postgresql:///base?port=1&host=/run", "postgresql:///base?host=/run&port=1"),
         ("mysql:hunter2", "mysql:"),
@@ -72,11 +67,9 @@ def test_an_address_without_its_secrets_names_one_place(address: str, public: st
 @pytest.mark.parametrize(
     ("line", "is_shown"),
     [
-        ("userId,movieId,rating,timestamp", True),
         ("Person ID,Film", True),
         ("item,x1,x2", True),  # one of the columns asked for
         ("alice,book", False),  # an item may be called as a column is
-        ("u1,i1", False),
     ],
 )
 def test_a_first_line_is_shown_where_it_can_be_no_event(
@@ -112,9 +105,9 @@ def typed(dialect: str, type_name: str) -> Any:
 @pytest.mark.parametrize(
     ("dialect", "type_name"),
     [
-        *(("postgres", kind) for kind in ("bit(8)", "bpchar(4)", "char", "oid", "16402", "date")),
-        *(("duckdb", kind) for kind in ("BIT", "ENUM('varchar')", "VARCHAR[]", "DECIMAL(9,0)")),
-        *(("spark", kind) for kind in ("string collate UTF8_LCASE", "binary", "varchar(3)")),
+        *(("postgres", kind) for kind in ("bpchar(4)", "char", "16402", "date")),
+        *(("duckdb", kind) for kind in ("BIT", "ENUM('varchar')", "VARCHAR[]")),
+        *(("spark", kind) for kind in ("string collate UTF8_LCASE", "varchar(3)")),
     ],
 )
 def test_types_that_engines_compare_or_write_in_their_own_way_are_no_ids(
@@ -157,9 +150,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ("catalog", "events"),
     [
         ("log/day1.csv", "log/day1.csv"),
-        ("log/../log/day1.csv", "log/day1.csv"),
         ("linked.csv", "log/day1.csv"),
-        ("same.csv", "log/day1.csv"),
         ("log/day2.csv", "log/*.csv"),
         ("same.csv", "log/*.csv"),
         ("log/*.csv", "**/day1.csv"),
