@@ -213,7 +213,6 @@ class LedgerContract(ABC):
     def test_who_accepts_books_the_larger_losses_once_and_goes_on(
         self, folder: Path, spoil: Spoil, words: str, spent: int
     ) -> None:
-        """Planted bug: an acceptance that gives the lost budget back."""
         with suppress(LedgerError):  # there is nothing to book
             self.accept(folder)
         assert (self.refused(folder), self.spent(folder)) == (None, 2)
@@ -343,9 +342,7 @@ class LedgerContract(ABC):
     def test_no_copy_of_a_moment_before_the_answer_may_spend(
         self, folder: Path, tmp_path: Path
     ) -> None:
-        """Whichever copy comes back, once a word was published. Planted bug: a word that leaves
-        before it is marked.
-        """
+        """Whichever copy comes back, once a word was published."""
         for number, step in enumerate(self.steps()[1:]):
             place, copy = tmp_path / str(number), tmp_path / f"copy {number}"
             shutil.copytree(folder, place)
@@ -472,7 +469,6 @@ class LedgerContract(ABC):
 
     @traceable
     def test_a_kill_or_a_full_disk_at_a_call_brings_no_second_draw(self, tmp_path: Path) -> None:
-        """Planted bug: a mark that is written before its commit."""
         act = partial(self.act, count=1)
         assert check_every_call(act, tmp_path, self.check, every=5) > 40
 
@@ -503,9 +499,7 @@ class LedgerContract(ABC):
     def test_a_folder_that_cannot_be_synced_loses_one_charge_at_most(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """As one that may be written and not read. Planted bug: the mark is replaced first, so each
-        question finds it whole, is charged, and fails.
-        """
+        """As one that may be written and not read."""
         opened, marks = os.open, self.files(folder)[1].parent
 
         def unread(path: Any, *rest: Any, **more: Any) -> int:

@@ -56,7 +56,6 @@ def spent() -> float:
 def test_a_model_is_paid_once_and_an_update_is_paid_again(
     folder: Path, run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Planted bug: `update` without --epsilon, which would tell people as they are."""
     assert asked(run, "train", "--out", "m") == 0
     out = capsys.readouterr().out
     assert "2 such matrices, with this one" in out
@@ -120,7 +119,6 @@ def test_a_repeat_needs_no_ratings_and_charges_nothing(
 
 
 def test_a_matrix_of_another_encoding_is_paid_again(folder: Path, run: Run) -> None:
-    """Planted bug: of the wrong encoding, the model that was paid for is all there ever is."""
     small = ("train", "--out")
     assert asked(run, *small, "m", "--encoding", "klingon") == 1
     assert spent() == 0
@@ -189,8 +187,12 @@ def test_a_model_that_is_worth_nothing_is_said_to_be(
     alone, whose figures are as good as any; a rating beyond every scale, which ends a training that
     is paid for.
     """
-    Path("ratings.csv").write_text("user,item,rating\n1,1,5\nloud,1,5000\n")
+    with Path("ratings.csv").open("a") as log:
+        log.write("loud,1,5000\n")
     assert asked(run, "train", "--out", "m") == 0
+    capsys.readouterr()
+    Path("ratings.csv").write_text("user,item,rating\n1,1,5\n")
+    asked(run, "train", "--again", "--out", "m2")
     assert "people, no better than a list of what is popular" in capsys.readouterr().out
 
 

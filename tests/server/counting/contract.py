@@ -169,7 +169,6 @@ class CountingContract:
             assert np.array_equal(likes_of(bench, rows, most), wanted)
 
     def test_a_short_bounding_key_is_refused_before_anything_is_read(self, bench: Bench) -> None:
-        """Planted bug: a key of any length, which whoever wants may guess."""
         asked = LikesTask(events="nowhere", keys=KEYS, rating_column="rating", least=4.0, most=5.0)
         with pytest.raises(ParameterError, match="bounding key"):
             count_likes(bench.engine, asked, KEY[:-1])

@@ -150,9 +150,7 @@ def test_a_key_of_another_length_is_refused_and_not_shown() -> None:
 
 
 def test_every_count_is_bounded_under_a_key_of_its_own(tmp_path: Path) -> None:
-    """And neither the key nor what is made of it becomes SQL. Planted bug: a key that somebody who
-    writes events may know.
-    """
+    """And neither the key nor what is made of it becomes SQL."""
     (tmp_path / "log.csv").write_text("unit,item\nsomebody,a\n")
     asked = task(str(tmp_path / "log.csv"))
     engine = DuckDBEngine()

@@ -131,7 +131,6 @@ def keep(bench: TableBench, name: str, events: list[Pair], collations: dict[str,
 def test_what_does_not_fit_into_memory_lies_in_a_folder_of_this_account_alone(
     tmp_path: Path,
 ) -> None:
-    """Planted bug: DuckDB's own folder, which others may open."""
     engine = DuckDBEngine(temp_directory=tmp_path)
     [[spilled]] = engine.execute("SELECT current_setting('temp_directory')")
     [folder] = tmp_path.iterdir()

@@ -113,8 +113,7 @@ def typed(dialect: str, type_name: str) -> Any:
 def test_types_that_engines_compare_or_write_in_their_own_way_are_no_ids(
     dialect: str, type_name: str
 ) -> None:
-    """`postgres` and `duckdb` have tables of them. Planted bug: text wherever a type's name says
-    so, for which "a" and "a " are one item."""
+    """`postgres` and `duckdb` have tables of them."""
     with pytest.raises(DataError, match=re.escape(f"has the type {type_name}; ids must be text")):
         require_countable(typed(dialect, type_name), TASK)
     require_countable(typed(dialect, "uuid"), TASK)
@@ -159,7 +158,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_log_under_any_name_is_no_catalog(
     engine: DuckDBEngine, folder: Path, catalog: str, events: str
 ) -> None:
-    """Planted bug: names compared, and not the files."""
     with pytest.raises(DataError, match=ITSELF):
         require_countable(engine, task(events, catalog=catalog))
 

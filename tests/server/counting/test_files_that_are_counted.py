@@ -95,7 +95,6 @@ def test_a_line_that_is_no_row_fails_nothing_and_takes_no_other_with_it(
 def test_torn_quotes_are_refused_before_the_charge_in_one_sentence(
     engine: DuckDBEngine, tmp_path: Path, torn: bytes
 ) -> None:
-    """Planted bug: with the number of its line, which tells how many events come before."""
     path = tmp_path / "log.csv"
     asked = task(append(path, b"unit,item\np,a\n" + torn + b"q,a\nq,b\n"))
     require_countable(engine, asked)
@@ -105,8 +104,7 @@ def test_torn_quotes_are_refused_before_the_charge_in_one_sentence(
 
 
 def test_an_encoding_is_the_operators_word(tmp_path: Path) -> None:
-    """And no byte of a log decides it. Planted bug: guessed, so that one person's byte changes the
-    names of all items."""
+    """And no byte of a log decides it."""
     path = append(tmp_path / "log.csv", "unit,item\np,é\nq,é\n".encode("latin-1"))
     for encoding, wanted in (("latin-1", {"é": 2}), ("utf-8", {})):
         engine = DuckDBEngine(encoding=encoding)
@@ -118,7 +116,6 @@ def test_an_encoding_is_the_operators_word(tmp_path: Path) -> None:
 def test_an_encoding_in_which_other_bytes_are_quotes_is_refused(
     tmp_path: Path, encoding: str
 ) -> None:
-    """Planted bug: 0xA2 of mac_arabic is a quote, which hides the rows up to the next one."""
     path = append(tmp_path / "log.csv", b"unit,item\np,a\nr,\xa2\nq,a\ns,\xa2\n")
     with pytest.raises(ParameterError, match="utf-8, or one of a byte a character"):
         require_countable(DuckDBEngine(encoding=encoding), task(path))
@@ -168,7 +165,6 @@ def test_what_a_file_of_movielens_is_its_first_row_does_not_decide(
 def test_a_first_person_without_a_header_keeps_every_byte(
     engine: DuckDBEngine, tmp_path: Path
 ) -> None:
-    """Planted bug: what looks like a byte order mark makes one person of two."""
     rows = b"".join(b"%b\t2\t5\t0\n" % person for person in (b"\xef\xbb\xbf7", b"7", b"8"))
     asked = task(append(tmp_path / "u.data", rows), unit_column="user")
     engine.look_through(asked.events)
@@ -196,7 +192,6 @@ def test_a_header_that_names_no_columns_is_refused_and_not_shown(
 
 
 def test_files_of_a_pattern_must_have_one_header(engine: DuckDBEngine, tmp_path: Path) -> None:
-    """Planted bug: only the first one read, so that the second's items are units."""
     append(tmp_path / "day1.csv", b"unit,item\np,a\n")
     append(tmp_path / "day2.csv", b"item,unit\na,p\n")
     with pytest.raises(DataError, match=r"day2\.csv: the files of a table .* the same columns"):
@@ -213,7 +208,6 @@ def test_what_is_not_counted_is_refused_by_the_end_of_its_name(name: str) -> Non
 def test_an_event_that_is_appended_while_a_log_is_counted_is_no_part_of_it(
     engine: DuckDBEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """Planted bug: the file read again after it was looked through."""
     path = tmp_path / name
     append(path, LOG)
     at_the_seam(engine, monkeypatch, lambda: append(path, MORE))
@@ -226,7 +220,6 @@ def test_an_event_that_is_appended_while_a_log_is_counted_is_no_part_of_it(
 def test_what_is_appended_while_a_log_is_copied_is_no_part_of_it(
     engine: DuckDBEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Planted bug: a copy up to the end that the file has by then."""
     path, more = tmp_path / "log.csv", [MORE]
     append(path, LOG)
     monkeypatch.setattr(engine, "_keep_going", lambda: append(path, more.pop() if more else b""))
@@ -237,7 +230,7 @@ def test_what_is_appended_while_a_log_is_copied_is_no_part_of_it(
 def test_a_csv_that_is_rewritten_while_it_is_copied_is_not_counted(
     engine: DuckDBEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Half of a name may be the name of somebody else. Planted bug: no look at it afterwards."""
+    """Half of a name may be the name of somebody else."""
     path = tmp_path / "log.csv"
     append(path, LOG)
 
@@ -253,7 +246,6 @@ def test_a_csv_that_is_rewritten_while_it_is_copied_is_not_counted(
 def test_a_parquet_file_that_is_replaced_after_a_look_is_not_counted(
     engine: DuckDBEngine, tmp_path: Path
 ) -> None:
-    """Planted bug: counted all the same."""
     path = tmp_path / "log.parquet"
     write_parquet(path, {"unit": ["p", "q"], "item": ["a", "a"]})
     engine.look_through(str(path))
@@ -330,7 +322,6 @@ def test_what_stands_behind_a_packed_log_is_refused_and_not_shown(
 def test_a_parquet_file_that_is_called_a_text_is_refused(
     engine: DuckDBEngine, tmp_path: Path
 ) -> None:
-    """Planted bug: read as text, so that numbers with fractions are ids."""
     write_parquet(tmp_path / "log.csv", {"unit": [1.5], "item": ["a"]})
     with pytest.raises(DataError, match=r"it is parquet with the name of a text file: rename it"):
         require_countable(engine, task(str(tmp_path / "log.csv")))
@@ -416,7 +407,6 @@ os.kill(os.getpid(), 9)
 
 
 def test_a_copy_has_no_name_and_is_gone_after_kill_9(tmp_path: Path) -> None:
-    """Planted bug: a copy that a process which is killed leaves behind."""
     work, path = tmp_path / "work", tmp_path / "log.csv"
     work.mkdir()
     append(path, LOG * 100_000)

@@ -74,7 +74,6 @@ def test_a_release_is_charged_once_and_comes_back_as_it_was(ledger: Ledger) -> N
 
 @pytest.mark.parametrize("fulfilled", [True, False])
 def test_a_key_stands_for_one_request_for_ever(ledger: Ledger, fulfilled: bool) -> None:
-    """Planted bug: a key that is not bound to its request."""
     charge = charged(ledger, request())
     if fulfilled:
         ledger.fulfill(charge.id, b"the list")
@@ -291,7 +290,7 @@ def test_a_file_that_is_not_ours_is_refused_and_left_as_it_is(tmp_path: Path) ->
 
 
 def test_no_row_is_replaced_by_a_program_of_ours(tmp_path: Path) -> None:
-    """REPLACE is a deletion that fires no trigger by itself. Planted bug: no recursive_triggers."""
+    """REPLACE is a deletion that fires no trigger by itself."""
     path, _ = files(tmp_path)
     with new_ledger(tmp_path) as ledger:
         charged(ledger, request())

@@ -103,7 +103,6 @@ def test_analysts_start_again_where_answers_may_be_lost(tmp_path: Path) -> None:
 
 
 def test_each_data_set_has_spent_the_larger_of_what_ledger_and_mark_say(tmp_path: Path) -> None:
-    """Planted bug: the mark's sums taken whole, though the ledger's are larger for another."""
     path, mark = files(tmp_path)
     with new_ledger(tmp_path) as ledger:
         ledger.open_dataset("films", "1", CAP, UNIT, ADD_OR_REMOVE_ONE)

@@ -80,7 +80,6 @@ def test_a_text_format_gives_the_table(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", PARQUET)
 def test_parquet_gives_the_table(tmp_path: Path, name: str) -> None:
-    """Planted bug: of a column of floating point, since a value is missing, 10 is "10.0"."""
     rows = "(VALUES (7, 10, 4.0), (7, 9, 3.5), (3, 10, 1.0), (3, 2, 5.0)) AS t(a, b, c)"
     path = write_parquet(tmp_path / "ratings.parquet", f"{PARQUET[name]} FROM {rows}")
     table, left_out = read_ratings(path)
@@ -141,7 +140,6 @@ def test_a_bad_row_is_counted_with_line_and_reason(tmp_path: Path, row: bytes) -
     ],
 )
 def test_nan_is_null_is_missing(tmp_path: Path, row: str, reason: str) -> None:
-    """Planted bug: a person "nan"."""
     select = f'SELECT * FROM (VALUES ({row}), (8, 9, 1)) AS t("user", item, rating)'
     table, left_out = read_ratings(write_parquet(tmp_path / "r.parquet", select), most_bad=1)
     assert plain(table) == ([0], [0], [1.0], 1, ("9",))
@@ -149,7 +147,6 @@ def test_nan_is_null_is_missing(tmp_path: Path, row: str, reason: str) -> None:
 
 
 def test_a_file_of_which_many_rows_are_bad_is_refused(tmp_path: Path) -> None:
-    """Planted bug: Last.fm's plays, user, artist's id, artist and plays, read as u.data."""
     rows = HEADER + "a,b,1\n" * 8 + "a,b\n"
     assert read_ratings(written(tmp_path / "r.csv", rows), most_bad=0.2)[1].count == 8
     with pytest.raises(DataError, match=r"1 of 9 rows cannot be used, .* --max-bad-rows names"):
@@ -283,7 +280,6 @@ def test_a_folder_with_something_else_in_it_is_refused(tmp_path: Path, case: str
 
 
 def test_a_file_that_is_mostly_no_utf8_is_latin_1_and_says_so(tmp_path: Path) -> None:
-    """Planted bug: one byte that is no UTF-8 makes latin-1 of a file of UTF-8."""
     rows = HEADER + "é,1,5\nü,2,5\n"
     table, left_out = read_ratings(written(tmp_path / "old.csv", rows.encode("latin-1")))
     assert (table.n_people, left_out.count) == (2, 0)

@@ -32,7 +32,7 @@ from askew_server.ledger import Ledger, StoredRelease, store
 from askew_server.release.forecast import forecast
 from askew_server.release.plan import ReleasePlan
 
-Reached = Callable[[str], None]
+Reached = Callable[[str], object]
 EPSILON = Fraction(1, 100)
 # What is foreseen is said before anything is at stake, and is the same for all of them.
 setattr(release_run, "forecast", cache(forecast))  # noqa: B010
@@ -99,14 +99,6 @@ def watch(reached: Reached) -> None:
     sqlite3.connect = lambda *a, **k: connect(*a, **k, factory=Doomed)  # type: ignore[assignment]
 
 
-def die_at(point: str) -> None:
-    def reached(name: str) -> None:
-        if name == point:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    watch(reached)
-
-
 def fork(child: Callable[[], None]) -> int:
     """A process that has everything imported and nothing open."""
     process = os.fork()
@@ -120,19 +112,14 @@ def exit_code(process: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
-def write(text: object) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()  # before the next fork, which would write it again
-
-
 def kill_at(folder: Path, points: list[str]) -> None:
     def doomed(number: int, point: str) -> None:
-        die_at(point)
+        watch(lambda name: name == point and os.kill(os.getpid(), signal.SIGKILL))
         release(folder / str(number), "key")
 
     release(folder / str(len(points)), "foresees")
     for number, point in enumerate(points):
-        write(exit_code(fork(partial(doomed, number, point))))
+        print(exit_code(fork(partial(doomed, number, point))), flush=True)
 
 
 def kill_at_random(folder: Path, kills: int, seed: int) -> None:
@@ -149,14 +136,7 @@ def kill_at_random(folder: Path, kills: int, seed: int) -> None:
         os.kill(child, signal.SIGKILL)
         killed += exit_code(child) < 0
         attempt += 1
-    write(attempt)
-
-
-def print_points(folder: Path) -> None:
-    seen: dict[str, None] = {}
-    watch(seen.setdefault)
-    release(folder, "points")
-    write("\n".join(seen))
+    print(attempt)
 
 
 def main() -> None:
@@ -164,7 +144,10 @@ def main() -> None:
     if what == "at":
         kill_at(folder, rest)
     elif what == "points":
-        print_points(folder)
+        seen: dict[str, None] = {}
+        watch(seen.setdefault)
+        release(folder, "points")
+        print("\n".join(seen))
     else:
         kill_at_random(folder, int(rest[0]), int(rest[1]))
 

@@ -160,7 +160,7 @@ def test_a_group_of_readers_reads_beside_an_open_ledger(place: Path, publish: Pu
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o644])
 def test_who_may_read_the_ledger_stays_as_the_operator_set_it(place: Path, mode: int) -> None:
-    """Its journal, too. Planted bug: 0600 at every opening."""
+    """Its journal, too."""
     opened(place).close()
     path = place / "ledger.sqlite"
     path.chmod(mode)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from server.release.conftest import ASKED, MILLIONTH, MakePlan, delta_for
 from server.release.typed import BUDGET, FAILED, KNOWN, USAGE, Captured, Run, spent
 
-from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.errors import DataError, ParameterError
 from askew.mechanisms.kinds import KINDS
 from askew_server.release.forecast import (
@@ -24,18 +23,11 @@ from askew_server.release.forecast import (
 )
 from askew_server.release.plan import (
     MechanismRequest,
-    ReleasePlan,
     noise_in_words,
     with_default_bound,
 )
 
-MakePlan = Callable[..., ReleasePlan]
-MILLIONTH = Fraction(1, 10**6)
 BOUNDED = {"laplace-counts", "limited-domain", "laplace-domain"}
-
-
-def delta_for(mechanism: str) -> Fraction:
-    return MILLIONTH if KINDS[mechanism].needs_delta else Fraction(0)
 
 
 def explained(run: Run, capsys: Captured, *arguments: object) -> list[dict[str, object]]:
@@ -89,8 +81,8 @@ CLIFF = ("explain", "--epsilon", "0.1", "--catalog-size", 5000)
 def wish_of(
     epsilon: str, delta: Fraction = Fraction(0), bound: int | None = None
 ) -> MechanismRequest:
-    asked = {"k": 20, "epsilon": Fraction(epsilon), "delta": delta, "max_items_per_unit": bound}
-    return MechanismRequest(**asked, neighbors=ADD_OR_REMOVE_ONE)  # type: ignore[arg-type]
+    changed = {"k": 20, "epsilon": Fraction(epsilon), "delta": delta, "max_items_per_unit": bound}
+    return replace(ASKED, **changed)
 
 
 def hits_of(wish: MechanismRequest, *expected: int, n_items: int = 5000) -> float:
@@ -125,9 +117,7 @@ def test_the_expected_hits_are_those_of_the_mechanism(mechanism: str) -> None:
 
 
 def test_the_first_item_beyond_the_list_is_a_wrong_one() -> None:
-    """Of two items that one person each has, noise lists either. Planted bug: an item is right at
-    place k + 1 too.
-    """
+    """Of two items that one person each has, noise lists either."""
     wish = replace(wish_of("0.001"), k=1)
     assert 0.2 < hits_of(wish, 1, n_items=2) < 0.8
 
@@ -196,7 +186,7 @@ def test_a_year_of_lists_costs_what_its_budget_pays_for(
     run: Run, capsys: Captured, mechanism: str, slack: str, share: str
 ) -> None:
     """In the ledger too, and not one list more. 5 / 52 = .09615; by zCDP with slack 1e-6 at the
-    cap's order, .2669 is the last of four decimals. Planted bug: one list too few is counted.
+    cap's order, .2669 is the last of four decimals.
     """
     asked = ("--epsilon", 5, "--delta", "1e-6", "--catalog-size", 50, "--mechanism", mechanism)
     assert run("explain", *asked, "--lists", 52, "--json") == 0

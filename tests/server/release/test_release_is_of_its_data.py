@@ -7,22 +7,23 @@ hole is an error for the analyst."""
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
-import duckdb
 import pytest
+from server.counting.reference import write_parquet
 from server.release import typed
+from server.release.conftest import CAP, OFFERED
 from server.release.typed import Captured, Run
 
 from askew.dp.analyst import BudgetStatus, PayWhatYouGet, TopKQuestion
-from askew.dp.composition import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.dp.release import PRIVACY_UNIT, release_from_bytes
 from askew.noise.randomness import ReplayBits
 from askew.wire.releases import answer_from_bytes, answer_to_bytes
-from askew_server.counting import CountingTask, count_events
+from askew_server.counting import count_events
 from askew_server.counting.engines.duckdb import DuckDBEngine
 from askew_server.ledger import Ledger
 from askew_server.release.job import AnalystDesk, ReleaseJob
@@ -50,7 +51,6 @@ def test_another_data_set_over_the_same_events_is_told_before_it_is_paid(
 TERMS = PayWhatYouGet(
     k_star=50, l_star=9, epsilon=Fraction(1, 4), delta=Fraction(1, 10**6), slack=Fraction(1, 10**6)
 )
-CAP = PrivacyFilter(epsilon=Fraction(100), delta=Fraction(1, 1000))
 # Near the threshold, 1 + 4 ln(10 ** 7) = 65, so that the coins decide much.
 EVENTS = [(f"p{unit}", f"film {n}") for n in range(8) for unit in range(40 + 8 * n)]
 Row = tuple[str | None, str | None]
@@ -64,6 +64,12 @@ NULS = [(f"p{unit}", "a\0b\x1b[2J") for unit in range(300)]
 LONG = [(f"p{unit}", "x" * 200_000) for unit in range(300)]
 
 
+def parquet(folder: Path, rows: list[Row]) -> str:
+    units, items = zip(*rows, strict=True) if rows else ((), ())
+    write_parquet(folder / "log.parquet", {"unit": units, "item": items})
+    return str(folder / "log.parquet")
+
+
 def answer(folder: Path, events: str, seed: int) -> tuple[bytes, BudgetStatus]:
     """What an analyst gets from a desk of its own, with these coins."""
     folder.mkdir()
@@ -72,24 +78,13 @@ def answer(folder: Path, events: str, seed: int) -> tuple[bytes, BudgetStatus]:
     with Ledger(folder / "ledger.sqlite", folder / "mark") as book:
         book.open_dataset("films", "1", CAP, PRIVACY_UNIT, ADD_OR_REMOVE_ONE)
         book.grant("films", "ada", TERMS)
-        offered = CountingTask(events=events, max_items_per_unit=10, limit=1001)
+        offered = replace(OFFERED, events=events)
         count = partial(count_events, engine, ReplayBits(bytes(32)))
         job = ReleaseJob(book, count, coins)
-        reply = AnalystDesk(book, {"films": offered}, job).top_k(
-            "ada", TopKQuestion("films", 7, "q")
-        )
+        desk = AnalystDesk(book, {"films": offered}, job)
+        reply = desk.top_k("ada", TopKQuestion("films", 7, "q"))
     engine.close()
     return reply
-
-
-def parquet(folder: Path, rows: list[Row]) -> str:
-    path = folder / "log.parquet"
-    units, items = zip(*rows, strict=True) if rows else ((), ())
-    columns = "unnest($units::VARCHAR[]) AS unit, unnest($items::VARCHAR[]) AS item"
-    values = {"units": list(units), "items": list(items)}
-    with duckdb.connect() as connection:
-        connection.sql(f"SELECT {columns}", params=values).write_parquet(str(path))
-    return str(path)
 
 
 def test_the_same_coins_give_the_same_answer_with_a_hole_and_without(tmp_path: Path) -> None:

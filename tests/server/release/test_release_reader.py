@@ -4,17 +4,18 @@ As a popularity prior, a release orders what newcomers see, and changes nothing 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations, product
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from mounts import read_only
-from server.ledger.scenes import TERMS
+from server.release.conftest import OFFERED, TERMS, Count, MakePlan
 from small_world import made_card, made_space
 
 from askew.catalog.catalog import Catalog
@@ -23,18 +24,15 @@ from askew.dp.analyst import TopKQuestion
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, ApproximateDP
 from askew.dp.release import Release, release_from_bytes
 from askew.errors import LedgerError, NotFound
-from askew.noise.randomness import RandomBits, SystemBits
+from askew.noise.randomness import SystemBits
 from askew.wire.catalog_file import catalog_to_bytes
 from askew.wire.tastes import card_to_bytes
-from askew_server.counting import CountingTask, TopCounts
+from askew_server.counting import TopCounts
 from askew_server.ledger import Ledger
 from askew_server.published.popularity import with_popularity
 from askew_server.published.reader import ReleaseReader
 from askew_server.release.job import ReleaseJob
 from askew_server.release.plan import AnalystPlan, ReleasePlan
-
-Count = Callable[[CountingTask], TopCounts]
-MakePlan = Callable[..., ReleasePlan]
 
 
 @pytest.fixture
@@ -62,7 +60,7 @@ def test_pages_hold_every_release_once_and_no_charge_without_one(
 @pytest.mark.parametrize(("bound", "counted"), [(None, 100), (250, 250)])
 def test_an_offer_is_counted_by_the_bound_of_the_mechanism(bound: int | None, counted: int) -> None:
     """Planted bug: a threshold for 100 items of a person, and more of them counted."""
-    task = CountingTask(events="log.csv", max_items_per_unit=bound, limit=1001)
+    task = replace(OFFERED, max_items_per_unit=bound)
     plan = AnalystPlan(TopKQuestion("films", 5, "a"), "1", TERMS, task)
     assert plan.task.max_items_per_unit == plan.mechanism.max_items_per_unit == counted
 
@@ -70,10 +68,8 @@ def test_an_offer_is_counted_by_the_bound_of_the_mechanism(bound: int | None, co
 def test_an_answer_to_an_analyst_is_no_public_release(
     paths: tuple[Path, Path], ledger: Ledger, count: Count
 ) -> None:
-    """Planted bug: every stored payload served to everybody."""
     ledger.grant("films", "ada", TERMS)
-    offered = CountingTask(events="log.csv", max_items_per_unit=10, limit=1001)
-    plan = AnalystPlan(TopKQuestion("films", 5, "a"), "1", TERMS, offered)
+    plan = AnalystPlan(TopKQuestion("films", 5, "a"), "1", TERMS, OFFERED)
     stored = ReleaseJob(ledger, count, SystemBits()).publish(plan, plan.charge_request("ada"))
     reader = ReleaseReader(paths[0])
     assert reader.page("", 0, 100) == ((), False)
@@ -208,7 +204,7 @@ def served(plan: ReleasePlan, likes: Sequence[int]) -> bytes:
 
 @pytest.mark.parametrize("mechanism", ["canonical", "permute-and-flip"])
 def test_what_is_served_first_follows_from_the_selection_whatever_was_counted(
-    plan_of: Callable[..., ReleasePlan], monkeypatch: pytest.MonkeyPatch, mechanism: str
+    plan_of: MakePlan, monkeypatch: pytest.MonkeyPatch, mechanism: str
 ) -> None:
     """Of a set and of a ranking. Planted bugs: winners by their exact counts; places in the order
     of the engine, which is that of the counts.
@@ -216,12 +212,7 @@ def test_what_is_served_first_follows_from_the_selection_whatever_was_counted(
     plan = plan_of(mechanism=mechanism)
     heard = set()
     for chosen in permutations(range(len(TITLES)), 3):
-
-        def frozen(
-            _: object, values: object, *, bits: RandomBits, chosen: Sequence[int] = chosen
-        ) -> list[int]:
-            return [*chosen]
-
+        frozen = Mock(return_value=[*chosen])
         monkeypatch.setattr(type(plan.selector), "select", frozen)
         [bytes_of_all] = {served(plan, likes) for likes in LOGS}
         heard.add(bytes_of_all)

@@ -8,8 +8,7 @@ import logging
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from fractions import Fraction
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -19,8 +18,10 @@ import pytest
 import pytest_asyncio
 from logged import Lines, logged
 from server.ledger.scenes import budget_of
+from server.release import conftest
+from server.release.conftest import OFFERED, Count
 
-from askew.dp.analyst import PayWhatYouGet, TopKQuestion
+from askew.dp.analyst import TopKQuestion
 from askew.dp.release import Release
 from askew.errors import (
     AskewError,
@@ -40,7 +41,6 @@ from askew.wire.releases import (
     budget_request_to_bytes,
     question_to_bytes,
 )
-from askew_server.counting import CountingTask, TopCounts
 from askew_server.ledger import Ledger
 from askew_server.published.reader import ReleaseReader
 from askew_server.release.job import AnalystDesk, ReleaseJob
@@ -55,16 +55,9 @@ from askew_server.serving.server import running
 from askew_server.serving.settings import ServerConfig
 from askew_server.serving.tokens import Tokens, add_token
 
-Count = Callable[[CountingTask], TopCounts]
 Code = grpc.StatusCode
 PATIENCE = 30
-TERMS = PayWhatYouGet(
-    k_star=9,
-    l_star=5,
-    epsilon=Fraction(1, 2),
-    delta=Fraction(1, 10**9),
-    slack=Fraction(1, 10**8),
-)
+TERMS = replace(conftest.TERMS, k_star=9, l_star=5)
 Metadata = tuple[tuple[str, str | bytes], ...]
 BEARERS: dict[str, str] = {}  # the tokens of a server, by principal
 
@@ -91,7 +84,6 @@ async def wired(ledger: Ledger, paths: tuple[Path, Path], count: Count) -> Async
     """A desk at which ada has a budget of nine outputs."""
     job = ReleaseJob(ledger, count, SystemBits())
     ledger.grant("films", "ada", TERMS)
-    offered = CountingTask(events="log.csv", max_items_per_unit=10, limit=1001)
     tokens = paths[0].with_name("tokens")
     BEARERS.clear()
     BEARERS.update({name: add_token(tokens, name, SystemBits()) for name in ("ada", "bob", "eve")})
@@ -99,7 +91,7 @@ async def wired(ledger: Ledger, paths: tuple[Path, Path], count: Count) -> Async
     services: list[Service] = [
         PopularityService(ReleaseReader(paths[0])),
         AnalystService(
-            AnalystDesk(ledger, {"films": offered}, job),
+            AnalystDesk(ledger, {"films": OFFERED}, job),
             Tokens(tokens, partial(log_event, "token_refused")),
         ),
     ]
@@ -111,12 +103,12 @@ async def wired(ledger: Ledger, paths: tuple[Path, Path], count: Count) -> Async
             yield Wired(ledger, channel, lines)
 
 
-def bearer(principal: str = "ada") -> Metadata:
-    return (("authorization", "Bearer " + BEARERS[principal]),)
-
-
 def ask(k: int, key: str) -> bytes:
     return question_to_bytes(TopKQuestion("films", k, key))
+
+
+def bearer(principal: str = "ada") -> Metadata:
+    return (("authorization", "Bearer " + BEARERS[principal]),)
 
 
 async def test_an_analyst_asks_until_the_budget_is_refused(wired: Wired) -> None:

@@ -20,7 +20,6 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_the_file_is_for_its_owner_and_lets_nobody_ask(path: Path) -> None:
-    """Planted bug: tokens kept as they are."""
     token = add_token(path, "a name of three words", BITS)
     assert len(token) == 43  # 256 bits
     assert path.stat().st_mode & 0o777 == 0o600
@@ -79,7 +78,6 @@ def test_a_principal_without_a_plain_name_gets_no_token(path: Path, principal: s
     "content", [b"ada\n", b"00 ada\n", b"f" * 64 + b"\n", b"\n", b"\xff\n", b"F" * 64 + b" ada\n"]
 )
 def test_a_damaged_file_lets_nobody_in_and_is_not_written(path: Path, content: bytes) -> None:
-    """Planted bug: a line that cannot be read is skipped: another's removal would be undone."""
     token = add_token(path, "bob", BITS)
     tokens = Tokens(path, lambda: None)
     damaged = path.read_bytes() + content

@@ -134,7 +134,7 @@ def test_what_is_seen_of_releases_is_the_same_whatever_the_log_holds(
 def test_a_repeat_is_the_stored_release_and_says_so_without_a_look_at_the_log(
     opened: Path, run: Run, capsys: Captured
 ) -> None:
-    """Also where there is no log any more, and no budget. Planted bug: the log is opened first."""
+    """Also where there is no log any more, and no budget."""
     asked = (*KNOWN, "--epsilon", 40)
     assert run(*asked, "--json") == 0
     first = json.loads(capsys.readouterr().out)
@@ -153,7 +153,7 @@ def test_a_repeat_is_the_stored_release_and_says_so_without_a_look_at_the_log(
 def test_another_release_is_asked_for_by_a_date_or_by_again(
     opened: Path, run: Run, capsys: Captured
 ) -> None:
-    """And from then on the newest is what a repeat shows. Planted bug: the first one for ever."""
+    """And from then on the newest is what a repeat shows."""
     charges = []
     asked = ((), AS_OF, AS_OF, ("--again",), (), AS_OF)
     for words, total in zip(asked, (4, 8, 8, 12, 12, 12), strict=True):
@@ -187,7 +187,7 @@ def test_another_encoding_is_another_request_and_an_unknown_one_is_none(
 def test_a_file_is_one_by_whatever_name_and_a_link_by_its_own(
     opened: Path, run: Run, capsys: Captured
 ) -> None:
-    """A log that is rotated when it is long enough would decide. Planted bug: links followed."""
+    """A log that is rotated when it is long enough would decide."""
     for name in ("log.csv", "./log.csv", str(opened / "log.csv")):
         assert run(*KNOWN, "--events", name) == 0
         assert spent(run, capsys) == "4"

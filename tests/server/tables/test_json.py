@@ -64,7 +64,6 @@ def rows_of(path: Path, names: Sequence[str]) -> list[tuple[int | str, ...]]:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_shape_has_the_same_features(tmp_path: Path, shape: str) -> None:
-    """Planted bug: a bracket in a text counts."""
     path = tmp_path / "any.json"
     path.write_bytes(SHAPES[shape].encode())
     table = open_table(path)
@@ -87,7 +86,6 @@ def test_it_does_not_matter_where_blocks_end(shape: str, size: int, head: int) -
 
 
 def test_a_text_says_what_it_said_beside_what_is_no_number(tmp_path: Path) -> None:
-    """Planted bug: NaN within a text becomes null where another value is NaN."""
     said = r"a,NaN,b \" [-Infinity]"
     properties = f'"properties": {{"x": NaN, "name": "{said}"}}'
     geojson = f'{{"geometry": {{"coordinates": [-Infinity, 52.5]}}, {properties}}}'
@@ -140,7 +138,6 @@ def test_what_is_no_geojson_is_called_what_it_is(
 )
 @pytest.mark.parametrize("end", ["", "\n"], ids=["without an end", "ended"])
 def test_a_first_line_that_is_none_costs_itself_alone(tmp_path: Path, bad: str, end: str) -> None:
-    """Planted bug: the first line alone says whether a file is JSON lines."""
     path = tmp_path / "log.jsonl"
     path.write_text(f'{bad}\n{{"a": "geometry"}}{end}')
     assert open_table(path).unit == "line"
@@ -150,7 +147,6 @@ def test_a_first_line_that_is_none_costs_itself_alone(tmp_path: Path, bad: str, 
 def test_a_line_that_is_too_long_costs_itself_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Planted bug: a line of JSON of any length is a row."""
     monkeypatch.setattr(json_files, "LONGEST_ROW", 100)
     monkeypatch.setattr(json_files, "BLOCK", 16)
     texts = ["x", "x" * 91, "x" * 92, "y"]
@@ -165,7 +161,7 @@ def test_a_line_that_is_too_long_costs_itself_alone(
 
 
 def test_of_lines_the_values_that_are_read_are_texts_and_numbers(tmp_path: Path) -> None:
-    """Objects and arrays count only in columns that are read. Planted bug: their JSON is a text."""
+    """Objects and arrays count only in columns that are read."""
     path = tmp_path / "log.jsonl"
     path.write_bytes(
         b'\xef\xbb\xbf{"a": "x", "b": 65.0, "c": {"deep": 1}}\n\n{"a": [1]}\n'
