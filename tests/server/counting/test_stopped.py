@@ -26,7 +26,12 @@ def test_ctrl_c_while_duckdb_works_is_ctrl_c_and_the_next_statement_works() -> N
     or hears it when a sort has ended.
     """
     numbers = [signal.SIGINT]
-    engine = DuckDBEngine(progress=lambda _: numbers and os.kill(os.getpid(), numbers.pop()))
+
+    def interrupt(_: float) -> None:
+        if numbers:
+            os.kill(os.getpid(), numbers.pop())
+
+    engine = DuckDBEngine(progress=interrupt)
     with pytest.raises(KeyboardInterrupt):
         engine.execute(ENDLESS)
     assert engine.execute("SELECT 1") == [(1,)]

@@ -101,7 +101,7 @@ def test_a_new_version_may_have_another_cap_and_keeps_the_order_of_conversion(
     opened = ledger.open_dataset("plays", "2", larger, UNIT, ADD_OR_REMOVE_ONE)
     assert (opened.cap.epsilon, opened.cap.order) == (Fraction(20), CAP.order)
     assert larger.order != CAP.order
-    assert (opened.version, opened.spent.epsilon) == ("2", 6)
+    assert (opened.version, opened.spent.epsilon) == ("2", Fraction(6))
     with pytest.raises(BudgetExceeded):
         ledger.charge(request("tuesday", pure(15), version="2"))
     charged(ledger, request("tuesday", pure(14), version="2"))

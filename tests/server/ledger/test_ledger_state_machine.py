@@ -223,6 +223,9 @@ def test_the_ledger_agrees_with_a_simple_book() -> None:
     play(examples=12, steps=20)
 
 
-@pytest.mark.audit
-def test_the_ledger_agrees_with_a_simple_book_for_long() -> None:
-    play(examples=60, steps=40)
+@pytest.mark.parametrize(
+    "walks",
+    [pytest.param(60, marks=pytest.mark.audit), pytest.param(200, marks=pytest.mark.nightly)],
+)
+def test_the_ledger_agrees_with_a_simple_book_for_long(walks: int) -> None:
+    play(examples=walks, steps=40)

@@ -108,18 +108,23 @@ def fork(child: Callable[[], None]) -> int:
     return process
 
 
+def write(text: object) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()  # before the next fork, which would write it again
+
+
 def exit_code(process: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
 def kill_at(folder: Path, points: list[str]) -> None:
     def doomed(number: int, point: str) -> None:
-        watch(lambda name: name == point and os.kill(os.getpid(), signal.SIGKILL))
+        watch(lambda name: os.kill(os.getpid(), signal.SIGKILL) if name == point else None)
         release(folder / str(number), "key")
 
     release(folder / str(len(points)), "foresees")
     for number, point in enumerate(points):
-        print(exit_code(fork(partial(doomed, number, point))), flush=True)
+        write(exit_code(fork(partial(doomed, number, point))))
 
 
 def kill_at_random(folder: Path, kills: int, seed: int) -> None:
@@ -136,7 +141,7 @@ def kill_at_random(folder: Path, kills: int, seed: int) -> None:
         os.kill(child, signal.SIGKILL)
         killed += exit_code(child) < 0
         attempt += 1
-    print(attempt)
+    write(attempt)
 
 
 def main() -> None:
@@ -147,7 +152,7 @@ def main() -> None:
         seen: dict[str, None] = {}
         watch(seen.setdefault)
         release(folder, "points")
-        print("\n".join(seen))
+        write("\n".join(seen))
     else:
         kill_at_random(folder, int(rest[0]), int(rest[1]))
 

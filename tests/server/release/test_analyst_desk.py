@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from threading import Event, Lock
 from time import sleep
+from unittest.mock import Mock
 
 import pytest
 from server.ledger.scenes import releases_of
@@ -200,7 +201,8 @@ def test_selections_over_extreme_counts_leave_at_one_moment(ledger: Ledger) -> N
             clock.wait(seconds)
 
         bits, beat = SlowBits(clock), partial(until_public_moment, clock, wait)
-        job = ReleaseJob(ledger, lambda _, c=counts: c, bits, beat=beat, wait=clock.wait)
+        count = Mock(return_value=counts)
+        job = ReleaseJob(ledger, count, bits, beat=beat, wait=clock.wait)
         AnalystDesk(ledger, {"films": OFFERED}, job).top_k("ada", ask(12, key))
         left.add(round(clock.now, 6))
     assert len(drawn) > 1

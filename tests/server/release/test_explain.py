@@ -81,8 +81,8 @@ CLIFF = ("explain", "--epsilon", "0.1", "--catalog-size", 5000)
 def wish_of(
     epsilon: str, delta: Fraction = Fraction(0), bound: int | None = None
 ) -> MechanismRequest:
-    changed = {"k": 20, "epsilon": Fraction(epsilon), "delta": delta, "max_items_per_unit": bound}
-    return replace(ASKED, **changed)
+    asked = replace(ASKED, k=20, max_items_per_unit=bound)
+    return replace(asked, epsilon=Fraction(epsilon), delta=delta)
 
 
 def hits_of(wish: MechanismRequest, *expected: int, n_items: int = 5000) -> float:

@@ -289,9 +289,12 @@ def test_an_opening_says_how_charges_compose_and_a_new_version_keeps_it(
         (("--unit-column", "who"), "--unit-column and --item-column name others"),
         (
             ("--epsilon", 41),
-            "this would cost 41 epsilon; 0 of the data set's budget of 40 is spent",
+            "0 of the data set's budget of 40 is spent, 40 is left",
         ),
-        (("--epsilon", 1, "--delta", "1e-5"), "--delta"),
+        (
+            ("--mechanism", "limited-domain", "--delta", "1e-5"),
+            "this would cost 1e-05 delta; 0 of the data set's budget",
+        ),
     ],
 )
 def test_what_cannot_be_released_is_refused_before_the_plan(
