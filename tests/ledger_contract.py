@@ -251,7 +251,6 @@ class LedgerContract(ABC):
         assert link.readlink() == mark
 
     def test_both_put_back_go_unseen_so_the_mark_belongs_elsewhere(self, folder: Path) -> None:
-        """The documented limit."""
         before = {each: each.read_bytes() for each in self.files(folder)}
         self.ask(folder, 2)
         for path, content in before.items():
@@ -612,13 +611,11 @@ class LedgerContract(ABC):
 
 
 def backed_up(path: Path, copy: Path) -> None:
-    """A copy of what is committed."""
     with closing(sqlite3.Connection(path)) as database, closing(sqlite3.Connection(copy)) as into:
         database.backup(into)
 
 
 def die() -> None:
-    """End the process."""
     raise Crash
 
 

@@ -6,11 +6,11 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from server.release.typed import USAGE, Captured, Run
 
 from askew.catalog.attributes import Flags
 from askew.catalog.catalog_file import HEAD_BYTES
@@ -21,14 +21,9 @@ from askew.wire.catalog_file import rows_from_body, with_live_values
 from askew_server.cli import collect_run
 from askew_server.collections import artifact
 
-USAGE = 2
-Run = Callable[..., int]
-Shown = pytest.CaptureFixture[str]
-
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
-    """A folder with cafés, bars and towns."""
     rows = [f"c{i},Café {i},{47.5 + i / 5},{6 + i / 4},{i},no" for i in range(30)]
     text = "\n".join(["id,name,lat,lon,price,open", *rows, "c30,Nowhere,0,0,1,no", ""])
     (tmp_path / "cafes.csv").write_text(text)
@@ -56,7 +51,7 @@ SHOWN = ("--attribute", "price=number:EUR", "--live", "open")
 
 
 def test_a_model_is_made_and_what_was_left_out_is_said(
-    collect: Run, files: Path, capsys: Shown
+    collect: Run, files: Path, capsys: Captured
 ) -> None:
     with (files / "cafes.csv").open("a") as file:
         file.write("c31,Café 31,50,10,~3,no\n")
@@ -76,7 +71,7 @@ def test_a_model_is_made_and_what_was_left_out_is_said(
 
 
 def test_rows_that_devices_hold_are_proposed_and_can_be_published(
-    run: Run, collect: Run, files: Path, capsys: Shown
+    run: Run, collect: Run, files: Path, capsys: Captured
 ) -> None:
     """The file is one that devices read, with the very card that the server has."""
     assert collect(*SHOWN) == 0
@@ -105,7 +100,7 @@ def test_rows_that_devices_hold_are_proposed_and_can_be_published(
 
 
 def test_an_item_goes_and_the_others_keep_their_live_values(
-    run: Run, collect: Run, files: Path, capsys: Shown
+    run: Run, collect: Run, files: Path, capsys: Captured
 ) -> None:
     """Copied over the model in force, with its file of live values. Planted bugs: those of the new
     file count; they are found by row.
@@ -148,7 +143,7 @@ def test_an_item_goes_and_the_others_keep_their_live_values(
 def test_devices_ask_for_what_they_do_not_hold(  # one place a patch
     collect: Run,
     files: Path,
-    capsys: Shown,
+    capsys: Captured,
     monkeypatch: pytest.MonkeyPatch,
     module: ModuleType,
     name: str,
@@ -164,7 +159,7 @@ def test_devices_ask_for_what_they_do_not_hold(  # one place a patch
 
 
 def test_results_hedge_over_what_the_columns_say_unless_wants_are_named(
-    collect: Run, files: Path, capsys: Shown
+    collect: Run, files: Path, capsys: Captured
 ) -> None:
     """Planted bugs: a number without a currency is a price; a named want is added to the default;
     a want of one file's column is asked of the other's.
@@ -240,7 +235,7 @@ def test_without_towns_the_rule_is_items_which_may_lie_anywhere_on_earth(
     ],
 )
 def test_wrong_usage_names_the_option_and_writes_nothing(
-    collect: Run, files: Path, capsys: Shown, arguments: tuple[str, ...], region: str, said: str
+    collect: Run, files: Path, capsys: Captured, arguments: tuple[str, ...], region: str, said: str
 ) -> None:
     assert collect(*arguments, region=region) == USAGE
     assert said in capsys.readouterr().err
@@ -257,7 +252,7 @@ def test_wrong_usage_names_the_option_and_writes_nothing(
     ],
 )
 def test_a_file_of_no_use_is_one_line_and_writes_nothing(
-    collect: Run, files: Path, capsys: Shown, arguments: tuple[str, ...], said: str
+    collect: Run, files: Path, capsys: Captured, arguments: tuple[str, ...], said: str
 ) -> None:
     """Planted bug: the model is written all the same."""
     assert collect(*[text.format(files=files) for text in arguments]) == 1
@@ -268,7 +263,7 @@ def test_a_file_of_no_use_is_one_line_and_writes_nothing(
 
 
 def test_a_model_of_collections_is_none_of_ratings(
-    collect: Run, run: Run, files: Path, capsys: Shown
+    collect: Run, run: Run, files: Path, capsys: Captured
 ) -> None:
     assert collect() == 0
     (files / "ratings.csv").write_text("user,item,rating\n1,1,5\n")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from server.conftest import Run
+from server.release.typed import Captured, Run
 
 from askew.dp.composition import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
@@ -54,7 +54,7 @@ def spent() -> float:
 
 
 def test_a_model_is_paid_once_and_an_update_is_paid_again(
-    folder: Path, run: Run, capsys: pytest.CaptureFixture[str]
+    folder: Path, run: Run, capsys: Captured
 ) -> None:
     assert asked(run, "train", "--out", "m") == 0
     out = capsys.readouterr().out
@@ -86,7 +86,7 @@ def test_a_model_is_paid_once_and_an_update_is_paid_again(
 
 @pytest.mark.parametrize("ratings", ["ratings.csv", "ratings.dat", "folder"])
 def test_a_repeat_needs_no_ratings_and_charges_nothing(
-    folder: Path, run: Run, capsys: pytest.CaptureFixture[str], ratings: str
+    folder: Path, run: Run, capsys: Captured, ratings: str
 ) -> None:
     """Planted bugs: the ratings are opened first; a repeat without its file says that it is
     stored, and that it charges, before it says that it cannot.
@@ -138,7 +138,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_not_counted_is_refused_before_the_charge(
-    folder: Path, run: Run, name: str, capsys: pytest.CaptureFixture[str]
+    folder: Path, run: Run, name: str, capsys: Captured
 ) -> None:
     """In a sentence that quotes nothing of a line, nor its number. Planted bug: charged first."""
     content, reason = REFUSED[name]
@@ -156,7 +156,7 @@ def test_what_is_not_counted_is_refused_before_the_charge(
 
 @pytest.mark.slow
 def test_after_a_crash_a_request_is_refused_until_it_is_asked_again(
-    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     """Planted bug: no way on, since the request is for ever the charge that made nothing."""
 
@@ -181,7 +181,7 @@ def test_after_a_crash_a_request_is_refused_until_it_is_asked_again(
 
 
 def test_a_model_that_is_worth_nothing_is_said_to_be(
-    folder: Path, run: Run, capsys: pytest.CaptureFixture[str]
+    folder: Path, run: Run, capsys: Captured
 ) -> None:
     """And nobody's rating decides between a model and an error. Planted bugs: a model of noise
     alone, whose figures are as good as any; a rating beyond every scale, which ends a training that
@@ -197,7 +197,7 @@ def test_a_model_that_is_worth_nothing_is_said_to_be(
 
 
 def test_what_promises_nothing_is_not_worth_it_or_only_tried_spends_nothing(
-    folder: Path, run: Run, capsys: pytest.CaptureFixture[str]
+    folder: Path, run: Run, capsys: Captured
 ) -> None:
     for more, code in (("--expect", "20"), 1), (("--dry-run",), 0):
         assert asked(run, "train", *more, "--out", "m") == code

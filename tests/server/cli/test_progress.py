@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+from server.release.typed import Captured
 
 from askew_server.cli.progress import Steps
 
 
-def test_a_log_has_a_line_for_each_step(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_log_has_a_line_for_each_step(capsys: Captured) -> None:
     """And, within a long one, no more than one in ten seconds."""
     clock = [100.0]
     steps = Steps(lambda: clock[0])

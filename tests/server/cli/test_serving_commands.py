@@ -17,15 +17,14 @@ import grpc
 import numpy as np
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from server.release.typed import USAGE, Captured, Run
 
 from askew_server.cli import serve
 from askew_server.taste import artifact, people
 
 STARTED = re.compile(r"listening on 127\.0\.0\.1:(\d+), http://127\.0\.0\.1:\d+, 24 items, .*\n")
-USAGE = 2  # the exit code of a command that was typed wrongly
+Start = Callable[..., subprocess.Popen[str]]
 PATIENCE = 30  # seconds; only ever waited for by a process that does not do what it should
-
-Run = Callable[..., int]
 
 
 RATINGS = [
@@ -55,7 +54,7 @@ def train(tmp_path: Path, run: Run) -> Run:
 
 
 def test_a_training_says_what_it_read_its_steps_and_what_epsilon_means(
-    tmp_path: Path, train: Run, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, train: Run, capsys: Captured
 ) -> None:
     assert not train("-k", 5, "--like-from", 3.5)
     out, err = capsys.readouterr()
@@ -93,7 +92,7 @@ def test_the_same_ratings_make_the_same_bytes(tmp_path: Path, train: Run) -> Non
 
 
 def test_an_update_keeps_the_space_and_tells_what_changed(
-    tmp_path: Path, run: Run, train: Run, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, run: Run, train: Run, capsys: Captured
 ) -> None:
     old, new, ratings = tmp_path / "model", tmp_path / "model-2", tmp_path / "ratings.csv"
     assert not train()
@@ -109,7 +108,7 @@ def test_an_update_keeps_the_space_and_tells_what_changed(
 
 
 def test_bad_rows_are_counted_and_shown_with_line_and_reason(
-    tmp_path: Path, train: Run, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, train: Run, capsys: Captured
 ) -> None:
     """And a file of which more rows are bad is refused, unless the operator takes it as it is."""
     with (tmp_path / "ratings.csv").open("a") as file:
@@ -128,7 +127,7 @@ def test_bad_rows_are_counted_and_shown_with_line_and_reason(
 
 @pytest.mark.parametrize("kept", ["a folder", "a link to nothing"])
 def test_an_existing_out_is_refused_before_anything_is_read_or_written(
-    tmp_path: Path, train: Run, capsys: pytest.CaptureFixture[str], kept: str
+    tmp_path: Path, train: Run, capsys: Captured, kept: str
 ) -> None:
     """The files to train on do not even exist here: whoever reads them first says so."""
     out = tmp_path / "model"
@@ -143,7 +142,7 @@ def test_an_existing_out_is_refused_before_anything_is_read_or_written(
 
 
 def test_what_cannot_be_trained_on_is_one_line_and_leaves_no_model(
-    tmp_path: Path, train: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, train: Run, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Planted bug: the error of numpy with its traceback."""
     too_few = "12 people and 0 items with at least 20 ratings do not make 4 dimensions"
@@ -160,7 +159,7 @@ def test_what_cannot_be_trained_on_is_one_line_and_leaves_no_model(
 
 
 @pytest.fixture
-def start(directory: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+def start(directory: Path) -> Iterator[Start]:
     """Starts real processes of the server; none outlives the test."""
     started: list[subprocess.Popen[str]] = []
 
@@ -205,7 +204,7 @@ def health_of(port: int) -> int:
     ],
 )
 def test_a_signal_stops_the_server_cleanly(
-    start: Callable[..., subprocess.Popen[str]], number: signal.Signals, inherited: signal.Handlers
+    start: Start, number: signal.Signals, inherited: signal.Handlers
 ) -> None:
     """Its standard input is closed from the beginning, which does not stop it by itself. inherited:
     what SIGINT did where it was started.
@@ -222,7 +221,7 @@ def test_a_signal_stops_the_server_cleanly(
 
 @pytest.mark.slow
 def test_a_server_that_belongs_to_a_parent_stops_when_its_input_closes(
-    start: Callable[..., subprocess.Popen[str]], monkeypatch: pytest.MonkeyPatch
+    start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ASKEW_WITH_PARENT", "1")
     server = start("--port", 0, stdin=subprocess.PIPE)
@@ -237,7 +236,7 @@ def test_a_server_that_belongs_to_a_parent_stops_when_its_input_closes(
 
 
 def test_a_port_of_http_that_is_taken_is_said_to_be_that_of_http(
-    start: Callable[..., subprocess.Popen[str]],
+    start: Start,
 ) -> None:
     """Nobody typed it. Planted bug: a number without a word about whose it is."""
     with ExitStack() as taken:
@@ -252,7 +251,7 @@ def test_a_port_of_http_that_is_taken_is_said_to_be_that_of_http(
 
 @pytest.mark.slow
 def test_a_host_that_is_none_is_named_with_the_reason(
-    start: Callable[..., subprocess.Popen[str]],
+    start: Start,
 ) -> None:
     server = start("--port", 0, "--host", "no-such-host.invalid", "--plain-text")
     out, err = server.communicate(timeout=PATIENCE)

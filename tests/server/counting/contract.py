@@ -53,16 +53,13 @@ class Bench(ABC):
         """Stores columns, all of one type, or the last one of its own; a task's name for them."""
 
     def events(self, events: Sequence[Pair]) -> str:
-        """Stores events in the columns unit and item."""
         units, items = columns_of(events)
         return self.load(self.new_name(), {"unit": units, "item": items})
 
     def catalog(self, items: Sequence[str]) -> str:
-        """Stores a catalog in the column item."""
         return self.load(self.new_name(), {"item": items})
 
     def count(self, task: CountingTask, key: bytes = KEY) -> list[tuple[str, int]]:
-        """The rows of a task."""
         counted = count_top(self.engine, task, key)
         return list(zip(counted.items, counted.counts, strict=True))
 

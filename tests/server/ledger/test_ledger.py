@@ -31,7 +31,7 @@ from server.ledger.scenes import (
 )
 
 from askew.dp.analyst import AnalystUsage
-from askew.dp.composition import PrivacyFilter, RunningLoss, concentrated_epsilon
+from askew.dp.composition import PrivacyFilter, RunningLoss
 from askew.dp.privacy import (
     ADD_OR_REMOVE_ONE,
     REPLACE_ONE,
@@ -140,17 +140,6 @@ def test_data_sets_have_budgets_of_their_own(ledger: Ledger) -> None:
         ledger.dataset("films")
     with pytest.raises(LedgerError, match="REPLACE_ONE"):  # a loss for another relation
         ledger.charge(request("tuesday", PureDP(Fraction(1), REPLACE_ONE)))
-
-
-def test_selections_compose_by_zcdp_and_the_rest_by_its_sum(ledger: Ledger) -> None:
-    """100 rounds of 0.1: rho = 1/8, converted at the cap's order; and a plain charge of 2."""
-    loss = BoundedRange(Fraction(1, 10), 100, Fraction(0), ADD_OR_REMOVE_ONE)
-    charged(ledger, request("a", loss))
-    charged(ledger, request("b", pure(2)))
-    spent = ledger.dataset("plays").spent
-    assert spent.epsilon == 2 + concentrated_epsilon(Fraction(1, 8), CAP.slack, CAP.order)
-    assert spent.epsilon < 2 + 10
-    assert spent.delta == CAP.slack
 
 
 def test_an_unfulfilled_reservation_stays_spent(ledger: Ledger) -> None:

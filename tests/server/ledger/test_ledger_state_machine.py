@@ -60,8 +60,6 @@ class Book:
 
 
 class Clerk(RuleBasedStateMachine):
-    """Plays every act on the ledger and in the book."""
-
     def __init__(self) -> None:
         super().__init__()
         self.folder = Path(tempfile.mkdtemp())

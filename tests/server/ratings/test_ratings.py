@@ -23,7 +23,6 @@ EXPECTED = ([0, 0, 1, 1], [2, 1, 2, 0], [4.0, 3.5, 1.0, 5.0], 2, ("2", "9", "10"
 
 
 def write_parquet(path: Path, select: str) -> Path:
-    """A parquet file of the rows of a query."""
     duckdb.execute(f"COPY ({select}) TO '{path}' (FORMAT parquet)")
     return path
 
@@ -72,7 +71,6 @@ def zstd(data: bytes) -> bytes:
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_text_format_gives_the_table(tmp_path: Path, name: str) -> None:
-    """Packed or not, whatever its name."""
     for pack in (bytes, gzip.compress, zstd):
         table, left_out = read_ratings(written(tmp_path / name, pack(TEXTS[name].encode())))
         assert (*EXPECTED, 0) == (*plain(table), left_out.count)

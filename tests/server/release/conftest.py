@@ -65,7 +65,6 @@ def foreseen_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def paths(tmp_path: Path) -> tuple[Path, Path]:
-    """Where a ledger and its mark lie."""
     return tmp_path / "ledger.sqlite", tmp_path / "mark"
 
 

@@ -336,8 +336,6 @@ def test_a_lost_ledger_is_begun_again_by_an_acceptance_alone(
 
 
 class Terminal(io.StringIO):
-    """What is typed at a terminal."""
-
     def isatty(self) -> bool:
         return True
 

@@ -52,6 +52,8 @@ def test_pages_hold_every_release_once_and_no_charge_without_one(
     read = [summary.charge for summary in (*first, *second)]
     assert read == [charge.id for charge in ledger.charges()]
     assert (more, still_more, len(published)) == (True, False, 3)
+    with reader._database() as database, pytest.raises(sqlite3.OperationalError, match="readonly"):
+        database.execute("CREATE TABLE planted (x)")
     for charge in (ledger.charge(plan_of(k=4).charge_request()).id, 999, 2**63 - 1):
         with pytest.raises(NotFound):
             reader.document(charge)
@@ -75,13 +77,6 @@ def test_an_answer_to_an_analyst_is_no_public_release(
     assert reader.page("", 0, 100) == ((), False)
     with pytest.raises(NotFound):
         reader.document(stored.id)
-
-
-def test_a_reader_cannot_write(paths: tuple[Path, Path], ledger: Ledger) -> None:
-    """Planted bug: the file opened for writing."""
-    reader = ReleaseReader(paths[0])
-    with reader._database() as database, pytest.raises(sqlite3.OperationalError, match="readonly"):
-        database.execute("CREATE TABLE planted (x)")
 
 
 def test_a_copy_in_a_read_only_folder_can_be_read(

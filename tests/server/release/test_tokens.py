@@ -33,24 +33,24 @@ def test_the_file_is_for_its_owner_and_lets_nobody_ask(path: Path) -> None:
             tokens.find(f"Bearer {word}")
 
 
-FALSE: dict[str, Callable[[str], str]] = {
-    "nothing": lambda _: "",
-    "another scheme": lambda token: f"Basic {token}",
-    "cut short": lambda token: f"Bearer {token[:-1]}",
-    "longer": lambda token: f"Bearer {token}A",
-    "with a space": lambda token: f"Bearer {token} ",
-    "no ASCII": lambda _: "Bearer é\ud800".encode("utf-8", "replace").decode(),
-}
+FALSE: list[Callable[[str], str]] = [
+    lambda _: "",
+    lambda token: f"Basic {token}",
+    lambda token: f"Bearer {token[:-1]}",
+    lambda token: f"Bearer {token}A",
+    lambda token: f"Bearer {token} ",
+    lambda _: "Bearer é\ud800".encode("utf-8", "replace").decode(),
+]
 
 
-@pytest.mark.parametrize("kind", FALSE)
-def test_a_false_token_names_nobody(path: Path, kind: str) -> None:
+def test_a_false_token_names_nobody(path: Path) -> None:
     refused: list[None] = []
     token = add_token(path, "ada", BITS)
     tokens = Tokens(path, lambda: refused.append(None))
-    with pytest.raises(Unauthenticated, match=r"^valid credentials are needed$"):
-        tokens.find(FALSE[kind](token))
-    assert len(refused) == 1
+    for false in FALSE:
+        with pytest.raises(Unauthenticated, match=r"^valid credentials are needed$"):
+            tokens.find(false(token))
+    assert len(refused) == len(FALSE)
 
 
 def test_a_service_that_runs_sees_what_changed(path: Path) -> None:
@@ -67,10 +67,10 @@ def test_a_service_that_runs_sees_what_changed(path: Path) -> None:
     assert remove_tokens(path, "ada") == 0
 
 
-@pytest.mark.parametrize("principal", ["", "a\nb", "x" * 201])
-def test_a_principal_without_a_plain_name_gets_no_token(path: Path, principal: str) -> None:
-    with pytest.raises(ParameterError):
-        add_token(path, principal, BITS)
+def test_a_principal_without_a_plain_name_gets_no_token(path: Path) -> None:
+    for principal in ("", "a\nb", "x" * 201):
+        with pytest.raises(ParameterError):
+            add_token(path, principal, BITS)
     assert not path.exists()
 
 

@@ -45,7 +45,6 @@ SEQUENCE: list[tuple[object, ...]] = [
 
 @pytest.fixture(autouse=True)
 def one_day(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The day on which all of this is asked."""
     monkeypatch.setattr(release_run, "today", lambda: "2026-11-29")
 
 

@@ -87,7 +87,6 @@ def rows_of(name: Path) -> Rows | None:
 
 
 def others_in(name: Path) -> list[tuple[str, ...]] | None:
-    """The rows of all but m."""
     rows = rows_of(name)
     return None if rows is None else [row for _, row in rows if row[0] != "m"]
 
