@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from server.release.typed import USAGE, Captured, Run
@@ -131,31 +130,22 @@ def test_an_item_goes_and_the_others_keep_their_live_values(
     assert run("update-live", *update[:-1], f"bars={files / 'now.csv'}") == 1
 
 
-@pytest.mark.parametrize(
-    ("module", "name", "value", "asked", "bars"),
-    [
+def test_devices_ask_for_what_they_do_not_hold(
+    collect: Run, files: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More bytes, more live values or more items than a device holds."""
+    for module, name, value, asked, bars in (
         (collect_run, "DEVICE_BYTES", 100, "devices ask for bars: all rows take ", "ask"),
         (metric_card, "LIVE_BYTES", 5, "devices ask for cafes: all live values take 6", "held"),
         (artifact, "MOST_HELD", 39, "devices ask: they hold no more than 39 items", "ask"),
-    ],
-    ids=["more bytes than a device holds", "more live values", "more items"],
-)
-def test_devices_ask_for_what_they_do_not_hold(  # one place a patch
-    collect: Run,
-    files: Path,
-    capsys: Captured,
-    monkeypatch: pytest.MonkeyPatch,
-    module: ModuleType,
-    name: str,
-    value: int,
-    asked: str,
-    bars: str,
-) -> None:
-    monkeypatch.setattr(module, name, value)
-    assert collect(*SHOWN) == 0
-    assert asked in capsys.readouterr().out
-    modes = [part.mode for part in artifact.load(files / "model").card.collections]
-    assert modes == ["ask", bars]
+    ):
+        with monkeypatch.context() as smaller:
+            smaller.setattr(module, name, value)
+            assert collect(*SHOWN) == 0
+            assert asked in capsys.readouterr().out
+            modes = [part.mode for part in artifact.load(files / "model").card.collections]
+        assert modes == ["ask", bars]
+        shutil.rmtree(files / "model")
 
 
 def test_results_hedge_over_what_the_columns_say_unless_wants_are_named(

@@ -119,14 +119,14 @@ def test_types_that_engines_compare_or_write_in_their_own_way_are_no_ids(
     require_countable(typed(dialect, "uuid"), TASK)
 
 
-@pytest.mark.parametrize("dialect", ["duckdb", "postgres", "spark"])
-def test_events_are_looked_at_once(dialect: str) -> None:
+def test_events_are_looked_at_once() -> None:
     """Else what is taken off might not be what was counted, where a log grows in between. Planted
     bug: pairs that Spark makes anew for each of the places that name them."""
-    sql = carried(counting(TASK, dialect), NAMES, dialect)
-    assert len(re.findall('"events"', sql)) == 1
-    assert (sql.count("WITH"), sql.count("pairs AS MATERIALIZED")) in ((0, 0), (1, 1))
-    assert dialect in ("duckdb", "postgres") or "WITH" not in sql  # which these do not keep
+    for dialect in ("duckdb", "postgres", "spark"):
+        sql = carried(counting(TASK, dialect), NAMES, dialect)
+        assert len(re.findall('"events"', sql)) == 1
+        assert (sql.count("WITH"), sql.count("pairs AS MATERIALIZED")) in ((0, 0), (1, 1))
+        assert dialect != "spark" or "WITH" not in sql  # which it does not keep
 
 
 ITSELF = "it is the event log itself, or may be; its items are not public"
