@@ -1,8 +1,9 @@
-"""The command `askew-server`, as an operator types it."""
+"""The commands `train` and `serve`, as an operator types them: steps, threads, ends."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import socket
@@ -20,6 +21,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from server.release.typed import USAGE, Captured, Run
 
 from askew_server.cli import serve
+from askew_server.cli.progress import Steps
 from askew_server.taste import artifact, people
 
 STARTED = re.compile(r"listening on 127\.0\.0\.1:(\d+), http://127\.0\.0\.1:\d+, 24 items, .*\n")
@@ -264,3 +266,51 @@ def test_the_two_servers_have_ports_of_their_own() -> None:
     """With one for both, whoever follows the README cannot start the second."""
     of_both = (serve._SERVE, serve._RELEASES)
     assert [settings.configuration(None, {}).port for settings in of_both] == [7571, 7575]
+
+
+PROGRAM = """
+import json, sys
+import numpy
+from threadpoolctl import threadpool_info
+from askew_server.cli.serve import ModelReader
+from askew_server.demo.simulation import demo_model
+
+def threads():
+    return [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]
+
+before = threads()
+ModelReader(None, print).model(demo_model())
+print(json.dumps([before, threads()]))
+"""
+
+
+@pytest.mark.slow
+def test_a_server_computes_on_one_thread_whatever_the_environment_says() -> None:
+    """Planted bug: no limit, which leaves as many as there are cores."""
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}
+    ran = subprocess.run(
+        [sys.executable, "-c", PROGRAM], check=True, capture_output=True, env=environment
+    )
+    before, after = json.loads(ran.stdout)
+    assert set(before) <= {1, 2}
+    assert set(after) == {1}
+
+
+def test_a_log_has_a_line_for_each_step(capsys: Captured) -> None:
+    """And, within a long one, no more than one in ten seconds."""
+    clock = [100.0]
+    steps = Steps(lambda: clock[0])
+    steps.step("charging")
+    clock[0] += 3
+    steps.step("counting")
+    for share in range(40):
+        clock[0] += 1
+        steps.share(share / 40)
+    assert capsys.readouterr().err.splitlines() == [
+        "     0 s  charging",
+        "     3 s  counting",
+        "    13 s  counting, 22%",
+        "    23 s  counting, 48%",
+        "    33 s  counting, 72%",
+        "    43 s  counting, 98%",
+    ]
