@@ -35,7 +35,6 @@ from askew_server.counting.likes import columns_of_ratings, count_likes, require
 from askew_server.counting.statements import DIALECTS, carried
 
 KEYS = tuple(sorted(["nobody's", *map(str, range(40))], key=str.encode))
-COLUMN_OPTIONS = ("unit_column", "item_column", "rating_column")
 
 
 class Bench(ABC):
@@ -85,12 +84,6 @@ def task(
     return CountingTask(events=events, max_items_per_unit=max_items, limit=limit, **names)
 
 
-def like_rows() -> list[tuple[int | None, int | None, int | None]]:
-    """Ratings of 60 people of 50 items: again and again, above the scale, and with holes."""
-    rows = [(u, (u * s) % 50 - 3, (u + s * s) % 7) for u in range(60) for s in range(u % 40)]
-    return [*rows, *rows[::3], (None, 1, 5), (7, None, 5), (7, 1, None), (99, 1, 3)]
-
-
 def likes_of(
     bench: Bench,
     rows: Sequence[tuple[object, ...]],
@@ -101,13 +94,16 @@ def likes_of(
     unit, item, rating = ([row[place] for row in rows] for place in range(3))
     columns = {"userId": unit, "movieId": item, "rating": rating}
     name = bench.load(bench.new_name(), columns, "BIGINT", rating_type)
+    unit_column, item_column, rating_column = columns_of_ratings(bench.engine, name)
     asked = LikesTask(
         events=name,
+        unit_column=unit_column,
+        item_column=item_column,
+        rating_column=rating_column,
         keys=KEYS,
         least=4.0,
         most=5.0,
         max_items_per_unit=most,
-        **dict(zip(COLUMN_OPTIONS, columns_of_ratings(bench.engine, name), strict=True)),
     )
     require_likes(bench.engine, asked)
     return count_likes(bench.engine, asked, KEY)
@@ -160,7 +156,10 @@ class CountingContract:
         person; a like of an item that the catalog does not have in the weights; the cap without
         its key.
         """
-        rows = like_rows()
+        rows: list[tuple[int | None, int | None, int | None]] = [
+            (u, (u * s) % 50 - 3, (u + s * s) % 7) for u in range(60) for s in range(u % 40)
+        ]
+        rows += [*rows[::3], (None, 1, 5), (7, None, 5), (7, 1, None), (99, 1, 3)]
         for most in (None, 1, 3):
             wanted = covariance(reference_likes(rows, KEYS, most), len(KEYS))
             assert np.array_equal(likes_of(bench, rows, most), wanted)
