@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from server.release.typed import USAGE, Captured, Run
+from server.release.typed import FAILED, USAGE, Captured, Run
 
 from askew.catalog.attributes import Flags
 from askew.catalog.catalog_file import HEAD_BYTES
@@ -37,10 +37,10 @@ def files(tmp_path: Path) -> Path:
 def collect(run: Run, files: Path) -> Run:
     """Makes a model of both files."""
 
-    def command(*arguments: object, region: str = "47/5/55/16") -> int:
+    def command(*arguments: object) -> int:
         named = [f"cafes={files / 'cafes.csv'}", f"bars={files / 'bars.csv'}"]
         collections = [part for name in named for part in ("--collection", name)]
-        model = ("--out", files / "model", "--region", region)
+        model = ("--out", files / "model", "--region", "47/5/55/16")
         return run("collect", *model, *collections, *arguments)
 
     return command
@@ -203,7 +203,7 @@ def test_without_towns_the_rule_is_items_which_may_lie_anywhere_on_earth(
     collect: Run, files: Path
 ) -> None:
     """Planted bug: the limit of the device's plane is laid on where a server's items lie."""
-    assert collect("--source", "made up", region="-90/-180/90/180") == 0
+    assert collect("--source", "made up", "--region", "-90/-180/90/180") == 0
     card = artifact.load(files / "model").card
     assert (card.rule, card.density) == ("items", "none")
     assert card.collection("bars").source == "made up"
@@ -213,41 +213,28 @@ def test_without_towns_the_rule_is_items_which_may_lie_anywhere_on_earth(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "region", "said"),
+    ("code", "arguments", "said"),
     [
-        ((), "DE", "only devices know countries by name"),
-        ((*SHOWN, "--live", "price"), "47/5/55/16", "'--live': it must be a column that --attr"),
-        ((), "47/5/55/5", "between two meridians"),
-        (("--collection", "cafes"), "47/5/55/16", "NAME=FILE"),
-        (("--attribute", "prize"), "47/5/55/16", "--attribute"),
-        ((*SHOWN, "--want", "price=cheap:.1"), "47/5/55/16", "--want"),
-        ((*SHOWN, "--want", "open=yes"), "47/5/55/16", "--want"),
+        (USAGE, ("--region", "DE"), "only devices know countries by name"),
+        (USAGE, ("--region", "47/5/55/5"), "between two meridians"),
+        (USAGE, (*SHOWN, "--live", "price"), "'--live': it must be a column that --attr"),
+        (USAGE, ("--collection", "cafes"), "NAME=FILE"),
+        (USAGE, ("--attribute", "prize"), "--attribute"),
+        (USAGE, (*SHOWN, "--want", "price=cheap:.1"), "--want"),
+        (USAGE, (*SHOWN, "--want", "open=yes"), "--want"),
+        (FAILED, ("--max-bad-rows", "0"), "values are unknown, and --max-bad-rows 0 refuses that"),
+        (FAILED, ("--collection", "cafes=none.csv"), "there is no such file"),
+        (FAILED, ("--collection", "cafes={files}/bars.csv"), "the collections must be"),
+        (FAILED, ("--towns", "{files}/bars.csv"), "no column population or people"),
     ],
 )
-def test_wrong_usage_names_the_option_and_writes_nothing(
-    collect: Run, files: Path, capsys: Captured, arguments: tuple[str, ...], region: str, said: str
-) -> None:
-    assert collect(*arguments, region=region) == USAGE
-    assert said in capsys.readouterr().err
-    assert not (files / "model").exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("--max-bad-rows", "0"), "values are unknown, and --max-bad-rows 0 refuses that"),
-        (("--collection", "cafes=none.csv"), "there is no such file"),
-        (("--collection", "cafes={files}/bars.csv"), "the collections must be"),
-        (("--towns", "{files}/bars.csv"), "no column population or people"),
-    ],
-)
-def test_a_file_of_no_use_is_one_line_and_writes_nothing(
-    collect: Run, files: Path, capsys: Captured, arguments: tuple[str, ...], said: str
+def test_what_makes_no_model_is_one_line_and_writes_nothing(
+    collect: Run, files: Path, capsys: Captured, code: int, arguments: tuple[str, ...], said: str
 ) -> None:
     """Planted bug: the model is written all the same."""
-    assert collect(*[text.format(files=files) for text in arguments]) == 1
+    assert collect(*[text.format(files=files) for text in arguments]) == code
     last = capsys.readouterr().err.splitlines()[-1]
-    assert last.startswith("askew-server: ")
+    assert last.startswith("Error: " if code == USAGE else "askew-server: ")
     assert said in last
     assert not (files / "model").exists()
 

@@ -23,7 +23,10 @@ from askew_server.release import job
 
 CANARY = "canary-17"
 ANALYSTS = (*("serve-releases", "--tokens", "t", "--dataset", "films"), "--events", "log.csv")
-NO_GRANT = (*("ledger", "grant", "--dataset", "films", "ada"), "--outputs", 1, "--epsilon", 0)
+NO_GRANT = (
+    *("ledger", "grant", "--dataset", "films", "ada", "--outputs", 1),
+    *("--questions", 1, "--epsilon", 0, "--delta", "1e-9"),
+)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
