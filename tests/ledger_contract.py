@@ -460,7 +460,6 @@ class LedgerContract(ABC):
 
     @traceable
     def test_no_power_loss_brings_a_second_draw_or_an_unpaid_one(self, tmp_path: Path) -> None:
-        """Planted bugs: a mark that is not synced, or its new name; a commit that is not."""
         assert self.histories(tmp_path, 250) > 50
 
     @traceable

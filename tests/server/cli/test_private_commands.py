@@ -88,9 +88,6 @@ def test_a_model_is_paid_once_and_an_update_is_paid_again(
 def test_a_repeat_needs_no_ratings_and_charges_nothing(
     folder: Path, run: Run, capsys: Captured, ratings: str
 ) -> None:
-    """Planted bugs: the ratings are opened first; a repeat without its file says that it is
-    stored, and that it charges, before it says that it cannot.
-    """
     Path("folder").mkdir()
     shutil.copy("ratings.csv", "folder/1.csv")
     rows = Path("ratings.csv").read_text().partition("\n")[2]

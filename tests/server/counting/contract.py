@@ -138,7 +138,6 @@ class CountingContract:
     accepted_ids: ClassVar[Mapping[str, Sequence[str]]] = INTEGERS
 
     def test_no_rating_fails_the_count_or_is_taken_for_another(self, bench: Bench) -> None:
-        """Planted bugs: a cast that fails; a text that begins as a number does."""
         for kind, odd in self.odd_ratings.items():
             good: list[tuple[int, int, str | None]] = [(1, 1, "5"), (1, 2, "4"), (2, 2, "4.5e0")]
             good = [row for row in good if kind != "BIGINT" or row[0] == 1]

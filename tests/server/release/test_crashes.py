@@ -138,9 +138,7 @@ def test_a_crash_before_the_charge_costs_nothing_and_the_request_runs_again(
 def test_a_crash_after_the_charge_loses_it_and_nothing_is_drawn_for_it_again(
     wrecks: Path, point: str
 ) -> None:
-    """It is refused until the operator asks again. Planted bugs: charge after select; a second draw
-    for a charge that has no release yet.
-    """
+    """It is refused until the operator asks again."""
     folder = wrecks / str(POINTS.index(point))
     assert assert_sound(folder) == (2, 1)
     with pytest.raises(ChargePending):

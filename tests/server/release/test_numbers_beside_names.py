@@ -31,8 +31,7 @@ def test_items_and_counts_cost_together_what_was_asked_and_are_charged_so(
     plan_of: MakePlan, mechanism: str, neighbors: NeighboringRelation, share: Fraction, k: int
 ) -> None:
     """Exactly, by basic composition of the two losses; of 60 counts the noise is Gaussian, and has
-    a delta. Planted bugs: the selection keeps the whole epsilon; the charge is that of the
-    selection's rounds; a mechanism keeps its whole delta.
+    a delta.
     """
     asked = {"k": k, "delta": MILLIONTH, "share": share, "max_items_per_unit": 60}
     if mechanism in ONE_WAY:

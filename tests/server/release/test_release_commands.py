@@ -106,10 +106,6 @@ GUESSED = {
 def test_a_file_whose_types_are_guessed_of_its_rows_is_refused_before_the_charge(
     opened: Path, run: Run, capsys: Captured, name: str
 ) -> None:
-    """Planted bugs: a name that is no file's is a table's, and DuckDB opens the file and guesses
-    its types of the first rows: of 30,001 rows a last one, somebody's "abc", is an error that is
-    paid for.
-    """
     text, status = GUESSED[name]
     (opened / name).write_text(text)
     asked = ("release", "--events", name, "--as-of", "monday", "-k", 2, "--epsilon", 1)
@@ -128,9 +124,6 @@ PARTS = {
 def test_parquet_files_of_other_types_or_columns_are_refused_before_the_charge(
     opened: Path, run: Run, capsys: Captured, parts: str
 ) -> None:
-    """Planted bugs: types of the first file alone, so that an id of another file is an error that
-    is paid for, is rounded, or is one with another id ("01" and 1).
-    """
     asked = ("release", "--events", "part*.parquet", "-k", 2, "--epsilon", 1, "--delta", "1e-6")
     with duckdb.connect() as database:
         for number, columns in enumerate(PARTS[parts]):

@@ -166,8 +166,6 @@ def test_another_release_is_asked_for_by_a_date_or_by_again(
 def test_another_encoding_is_another_request_and_an_unknown_one_is_none(
     opened: Path, run: Run, capsys: Captured
 ) -> None:
-    """Planted bugs: the log is read as UTF-8 whatever is named; and its repeat is the wrong list
-    that was paid for."""
     for name in ("films.csv", "log.csv"):
         text = (opened / name).read_bytes().replace(b"film 0\n", b"film \xe9\n")
         (opened / name).write_bytes(text)
