@@ -56,6 +56,7 @@ TEXTS = {
     "tabs.tsv": HEADER.replace(",", "\t") + lines("\t", 3),
     "u.data": lines("\t"),
     "ratings.dat": lines("::"),
+    "part.dat": lines("::"),
     "ratings.jsonl": objects(),
 }
 PARQUET = {
