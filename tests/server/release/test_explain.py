@@ -59,6 +59,7 @@ def test_every_mechanism_is_explained_without_a_ledger_or_a_log(
         (("--catalog-size", 90, "-k", 0), "'-k': it must be from 1 to 10000, got 0"),
         (("--catalog-size", 90, "--max-items-per-unit", 0), "'--max-items-per-unit': it must be"),
         (("--delta", "1e-6", "--neighbors", "replace"), "'--neighbors': it must be ADD_OR_REMOVE"),
+        (("--catalog-size", 50, "--lists", 0), "--lists"),
         (("--catalog-size", 50, "--lists", 1001), "--lists"),
         (("--catalog-size", 90, "--epsilon", "1e-77"), "got '1e-77'"),
         (("--catalog-size", 90, "--expect", 1 << 60), "'--expect': it must be from 1 to"),
