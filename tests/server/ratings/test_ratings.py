@@ -16,6 +16,7 @@ from askew.errors import DataError
 from askew_server.ratings import ItemRow, RatingTable, read_items, read_ratings
 from askew_server.tables import open_table
 from askew_server.tables import text as text_files
+from askew_server.tables.files import unpacked
 
 HEADER = "user,item,rating\n"
 ROWS = [("7", "10", "4", "1"), ("7", "9", "3.5", "2"), ("3", "10", "1", "3"), ("3", "2", "5", "4")]
@@ -329,6 +330,13 @@ def test_a_column_of_parquet_that_is_gone_meanwhile_is_named(
     write_parquet(path, "SELECT 1 AS a")
     with pytest.raises(DataError, match="it has no one column 'b' any more"):
         [*table.batches(["a", "b"], table.omissions(), coded=is_coded)]
+
+
+def test_a_mistake_of_a_program_is_not_called_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    """Planted bug: any KeyError while a file is open is a DataError."""
+    path = written(tmp_path / "log.csv", "user")
+    with pytest.raises(KeyError, match="mistaken"), unpacked(str(path)):
+        raise KeyError("mistaken")
 
 
 FLAGS_1 = "0|0|0|1|1|1" + "|0" * 13
