@@ -6,11 +6,10 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+from server.release.typed import FAILED, USAGE, Captured, Run
 
 from askew.catalog.attributes import Flags
 from askew.catalog.catalog_file import HEAD_BYTES
@@ -21,14 +20,9 @@ from askew.wire.catalog_file import rows_from_body, with_live_values
 from askew_server.cli import collect_run
 from askew_server.collections import artifact
 
-USAGE = 2
-Run = Callable[..., int]
-Shown = pytest.CaptureFixture[str]
-
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
-    """A folder with cafés, bars and towns."""
     rows = [f"c{i},Café {i},{47.5 + i / 5},{6 + i / 4},{i},no" for i in range(30)]
     text = "\n".join(["id,name,lat,lon,price,open", *rows, "c30,Nowhere,0,0,1,no", ""])
     (tmp_path / "cafes.csv").write_text(text)
@@ -43,10 +37,10 @@ def files(tmp_path: Path) -> Path:
 def collect(run: Run, files: Path) -> Run:
     """Makes a model of both files."""
 
-    def command(*arguments: object, region: str = "47/5/55/16") -> int:
+    def command(*arguments: object) -> int:
         named = [f"cafes={files / 'cafes.csv'}", f"bars={files / 'bars.csv'}"]
         collections = [part for name in named for part in ("--collection", name)]
-        model = ("--out", files / "model", "--region", region)
+        model = ("--out", files / "model", "--region", "47/5/55/16")
         return run("collect", *model, *collections, *arguments)
 
     return command
@@ -56,7 +50,7 @@ SHOWN = ("--attribute", "price=number:EUR", "--live", "open")
 
 
 def test_a_model_is_made_and_what_was_left_out_is_said(
-    collect: Run, files: Path, capsys: Shown
+    collect: Run, files: Path, capsys: Captured
 ) -> None:
     with (files / "cafes.csv").open("a") as file:
         file.write("c31,Café 31,50,10,~3,no\n")
@@ -76,7 +70,7 @@ def test_a_model_is_made_and_what_was_left_out_is_said(
 
 
 def test_rows_that_devices_hold_are_proposed_and_can_be_published(
-    run: Run, collect: Run, files: Path, capsys: Shown
+    run: Run, collect: Run, files: Path, capsys: Captured
 ) -> None:
     """The file is one that devices read, with the very card that the server has."""
     assert collect(*SHOWN) == 0
@@ -105,7 +99,7 @@ def test_rows_that_devices_hold_are_proposed_and_can_be_published(
 
 
 def test_an_item_goes_and_the_others_keep_their_live_values(
-    run: Run, collect: Run, files: Path
+    run: Run, collect: Run, files: Path, capsys: Captured
 ) -> None:
     """Copied over the model in force, with its file of live values. Planted bugs: those of the new
     file count; they are found by row.
@@ -126,48 +120,45 @@ def test_an_item_goes_and_the_others_keep_their_live_values(
     shown = cafes.listings(range(len(cafes)))
     assert len(shown) == 30
     assert {item.title for item in shown if item.values[1]} == {"Café 7", "Café 29", "New"}
+    (files / "now.csv").write_text("id,open\nc1,yes\nc77,yes\n")
+    capsys.readouterr()
     assert run("update-live", *update) == 0
+    said = capsys.readouterr()
+    assert said.out == "cafes: open of 1 item\n"
+    assert "1: no item has its key (line 3)" in said.err
+    assert run("update-live", *update, "--max-bad-rows", "0") == 1
+    assert run("update-live", *update[:-1], f"bars={files / 'now.csv'}") == 1
 
 
-@pytest.mark.parametrize(
-    ("module", "name", "value", "asked", "bars"),
-    [
+def test_devices_ask_for_what_they_do_not_hold(
+    collect: Run, files: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More bytes, more live values or more items than a device holds."""
+    for module, name, value, asked, bars in (
         (collect_run, "DEVICE_BYTES", 100, "devices ask for bars: all rows take ", "ask"),
         (metric_card, "LIVE_BYTES", 5, "devices ask for cafes: all live values take 6", "held"),
         (artifact, "MOST_HELD", 39, "devices ask: they hold no more than 39 items", "ask"),
-    ],
-    ids=["more bytes than a device holds", "more live values", "more items"],
-)
-def test_devices_ask_for_what_they_do_not_hold(  # one place a patch
-    collect: Run,
-    files: Path,
-    capsys: Shown,
-    monkeypatch: pytest.MonkeyPatch,
-    module: ModuleType,
-    name: str,
-    value: int,
-    asked: str,
-    bars: str,
-) -> None:
-    monkeypatch.setattr(module, name, value)
-    assert collect(*SHOWN) == 0
-    assert asked in capsys.readouterr().out
-    modes = [part.mode for part in artifact.load(files / "model").card.collections]
-    assert modes == ["ask", bars]
+    ):
+        with monkeypatch.context() as smaller:
+            smaller.setattr(module, name, value)
+            assert collect(*SHOWN) == 0
+            assert asked in capsys.readouterr().out
+            modes = [part.mode for part in artifact.load(files / "model").card.collections]
+        assert modes == ["ask", bars]
+        shutil.rmtree(files / "model")
 
 
 def test_results_hedge_over_what_the_columns_say_unless_wants_are_named(
-    collect: Run, files: Path, capsys: Shown
+    collect: Run, files: Path, capsys: Captured
 ) -> None:
     """Planted bugs: a number without a currency is a price; a named want is added to the default;
     a want of one file's column is asked of the other's.
     """
-    assert collect("--attribute", "price=number:EUR", "--live", "open=flag") == 0
+    columns = ("--attribute", "price=number:EUR", "--live", "open=flag")
+    assert collect(*columns) == 0
     shown = capsys.readouterr().out
-    card = artifact.load(files / "model").card
-    wants = card.collection("cafes").wants
-    assert [want.weight for want in wants] == pytest.approx([0.03] * 5 + [0.2])
-    assert [want.word for want in wants] == [""] * 5 + ["yes"]
+    wants = artifact.load(files / "model").card.collection("cafes").wants
+    assert [(want.weight, want.word) for want in wants] == [*[(0.03, "")] * 5, (0.2, "yes")]
     assert [want.rate / wants[0].rate for want in wants[:5]] == pytest.approx(
         [1, 2.5, 5, 10, 20], rel=0.1
     )
@@ -175,6 +166,12 @@ def test_results_hedge_over_what_the_columns_say_unless_wants_are_named(
     assert f"wants      price: {rates} km a EUR, 3.0% of people each" in shown
     assert "wants      open: yes, 20.0% of people each" in shown
     assert "wants      distance alone: 65%" in shown
+    named = ("--want", "price=.5:.1", "--want", "open=no:.2")
+    wants = (Want("price", 0.1, rate=0.5), Want("open", 0.2, "no"))
+    for arguments, expected in ((("--want", "none"), ()), (named, wants)):
+        shutil.rmtree(files / "model")
+        assert collect(*columns, *arguments) == 0
+        assert artifact.load(files / "model").card.collection("cafes").wants == expected
 
 
 def test_a_file_of_axes_may_lie_three_folders_deep(
@@ -202,20 +199,11 @@ def test_hours_are_those_of_a_week_that_may_be_named(run: Run, files: Path) -> N
         assert hut.values == (hours,)
 
 
-def test_wants_may_be_named_or_none(collect: Run, files: Path) -> None:
-    named = ("--want", "price=.5:.1", "--want", "open=no:.2")
-    wants = (Want("price", 0.1, rate=0.5), Want("open", 0.2, "no"))
-    for arguments, expected in ((("--want", "none"), ()), (named, wants)):
-        assert collect("--attribute", "price=number", "--live", "open=flag", *arguments) == 0
-        assert artifact.load(files / "model").card.collection("cafes").wants == expected
-        shutil.rmtree(files / "model")
-
-
 def test_without_towns_the_rule_is_items_which_may_lie_anywhere_on_earth(
     collect: Run, files: Path
 ) -> None:
     """Planted bug: the limit of the device's plane is laid on where a server's items lie."""
-    assert collect("--source", "made up", region="-90/-180/90/180") == 0
+    assert collect("--source", "made up", "--region", "-90/-180/90/180") == 0
     card = artifact.load(files / "model").card
     assert (card.rule, card.density) == ("items", "none")
     assert card.collection("bars").source == "made up"
@@ -225,51 +213,34 @@ def test_without_towns_the_rule_is_items_which_may_lie_anywhere_on_earth(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "region", "said"),
+    ("code", "arguments", "said"),
     [
-        ((), "DE", "only devices know countries by name"),
-        ((*SHOWN, "--live", "price"), "47/5/55/16", "'--live': it must be a column that --attr"),
-        ((), "47/5/55/5", "between two meridians"),
-        (("--collection", "cafes"), "47/5/55/16", "NAME=FILE"),
-        (("--attribute", "prize"), "47/5/55/16", "--attribute"),
-        (("--want", "prize=yes:.1"), "47/5/55/16", "--want"),
-        ((*SHOWN, "--want", "price=cheap:.1"), "47/5/55/16", "--want"),
-        ((*SHOWN, "--want", "open=yes"), "47/5/55/16", "--want"),
+        (USAGE, ("--region", "DE"), "only devices know countries by name"),
+        (USAGE, ("--region", "47/5/55/5"), "between two meridians"),
+        (USAGE, (*SHOWN, "--live", "price"), "'--live': it must be a column that --attr"),
+        (USAGE, ("--collection", "cafes"), "NAME=FILE"),
+        (USAGE, ("--attribute", "prize"), "--attribute"),
+        (USAGE, (*SHOWN, "--want", "price=cheap:.1"), "--want"),
+        (USAGE, (*SHOWN, "--want", "open=yes"), "--want"),
+        (FAILED, ("--max-bad-rows", "0"), "values are unknown, and --max-bad-rows 0 refuses that"),
+        (FAILED, ("--collection", "cafes=none.csv"), "there is no such file"),
+        (FAILED, ("--collection", "cafes={files}/bars.csv"), "the collections must be"),
+        (FAILED, ("--towns", "{files}/bars.csv"), "no column population or people"),
     ],
 )
-def test_wrong_usage_names_the_option_and_writes_nothing(
-    collect: Run, files: Path, capsys: Shown, arguments: tuple[str, ...], region: str, said: str
-) -> None:
-    assert collect(*arguments, region=region) == USAGE
-    assert said in capsys.readouterr().err
-    assert not (files / "model").exists()
-    (files / "model").mkdir()
-    assert collect() == USAGE
-    assert "--out" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("--max-bad-rows", "0"), "values are unknown, and --max-bad-rows 0 refuses that"),
-        (("--collection", "cafes=none.csv"), "there is no such file"),
-        (("--collection", "cafes={files}/bars.csv"), "the collections must be"),
-        (("--towns", "{files}/bars.csv"), "no column population or people"),
-    ],
-)
-def test_a_file_of_no_use_is_one_line_and_writes_nothing(
-    collect: Run, files: Path, capsys: Shown, arguments: tuple[str, ...], said: str
+def test_what_makes_no_model_is_one_line_and_writes_nothing(
+    collect: Run, files: Path, capsys: Captured, code: int, arguments: tuple[str, ...], said: str
 ) -> None:
     """Planted bug: the model is written all the same."""
-    assert collect(*[text.format(files=files) for text in arguments]) == 1
+    assert collect(*[text.format(files=files) for text in arguments]) == code
     last = capsys.readouterr().err.splitlines()[-1]
-    assert last.startswith("askew-server: ")
+    assert last.startswith("Error: " if code == USAGE else "askew-server: ")
     assert said in last
     assert not (files / "model").exists()
 
 
 def test_a_model_of_collections_is_none_of_ratings(
-    collect: Run, run: Run, files: Path, capsys: Shown
+    collect: Run, run: Run, files: Path, capsys: Captured
 ) -> None:
     assert collect() == 0
     (files / "ratings.csv").write_text("user,item,rating\n1,1,5\n")
@@ -277,19 +248,6 @@ def test_a_model_of_collections_is_none_of_ratings(
         "update", "--model", files / "model", "--ratings", files / "ratings.csv", "--out", "u"
     )
     assert "a model of ratings: this one has collections" in capsys.readouterr().err
-
-
-def test_live_values_are_updated(collect: Run, run: Run, files: Path, capsys: Shown) -> None:
-    assert collect(*SHOWN) == 0
-    (files / "open.csv").write_text("id,open\nc1,yes\nc77,yes\n")
-    capsys.readouterr()
-    update = ("update-live", "--model", files / "model", "--collection")
-    assert run(*update, f"cafes={files / 'open.csv'}") == 0
-    shown = capsys.readouterr()
-    assert shown.out == "cafes: open of 1 item\n"
-    assert "1: no item has its key (line 3)" in shown.err
-    assert run(*update, f"bars={files / 'open.csv'}") == 1
-    assert run(*update, f"cafes={files / 'open.csv'}", "--max-bad-rows", "0") == 1
 
 
 STOPPED = """

@@ -1,8 +1,9 @@
-"""The command `askew-server`, as an operator types it."""
+"""The commands `train` and `serve`, as an operator types them: steps, threads, ends."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import socket
@@ -17,18 +18,16 @@ import grpc
 import numpy as np
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from server.release.typed import USAGE, Captured, Run
 
 from askew_server.cli import serve
+from askew_server.cli.progress import Steps
 from askew_server.taste import artifact, people
 
 STARTED = re.compile(r"listening on 127\.0\.0\.1:(\d+), http://127\.0\.0\.1:\d+, 24 items, .*\n")
-USAGE = 2  # the exit code of a command that was typed wrongly
+Start = Callable[..., subprocess.Popen[str]]
 PATIENCE = 30  # seconds; only ever waited for by a process that does not do what it should
 
-Run = Callable[..., int]
-
-
-# -- training -------------------------------------------------------------------------------------
 
 RATINGS = [
     (100 + person, 1 + item, 1 + (3 * person * item + (person + item) % 2 * 2 + item) % 5)
@@ -57,11 +56,12 @@ def train(tmp_path: Path, run: Run) -> Run:
 
 
 def test_a_training_says_what_it_read_its_steps_and_what_epsilon_means(
-    tmp_path: Path, train: Run, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, train: Run, capsys: Captured
 ) -> None:
-    assert not train()
+    assert not train("-k", 5, "--like-from", 3.5)
     out, err = capsys.readouterr()
     model = artifact.load(tmp_path / "model")
+    assert model.training == replace(model.training, k=5, min_ratings=2, like_from=3.5)
     assert [item.label for item in model.catalog.items] == LABELS
     assert model.card.source == "ratings of fewer than 100 people"
     assert f"{len(RATINGS)} by 12 people of 8 items" in out
@@ -82,12 +82,6 @@ def test_a_training_says_what_it_read_its_steps_and_what_epsilon_means(
     ]
 
 
-def test_the_options_reach_the_model(tmp_path: Path, train: Run) -> None:
-    assert not train("-k", 5, "--min-ratings", 4, "--like-from", 3.5)
-    training = artifact.load(tmp_path / "model").training
-    assert training == replace(training, k=5, min_ratings=4, like_from=3.5)
-
-
 @pytest.mark.slow
 def test_the_same_ratings_make_the_same_bytes(tmp_path: Path, train: Run) -> None:
     """In another process too, so that nothing of this one's state is in them."""
@@ -100,7 +94,7 @@ def test_the_same_ratings_make_the_same_bytes(tmp_path: Path, train: Run) -> Non
 
 
 def test_an_update_keeps_the_space_and_tells_what_changed(
-    tmp_path: Path, run: Run, train: Run, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, run: Run, train: Run, capsys: Captured
 ) -> None:
     old, new, ratings = tmp_path / "model", tmp_path / "model-2", tmp_path / "ratings.csv"
     assert not train()
@@ -116,41 +110,30 @@ def test_an_update_keeps_the_space_and_tells_what_changed(
 
 
 def test_bad_rows_are_counted_and_shown_with_line_and_reason(
-    tmp_path: Path, train: Run, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, train: Run, capsys: Captured
 ) -> None:
     """And a file of which more rows are bad is refused, unless the operator takes it as it is."""
-    ratings, items = tmp_path / "ratings.csv", tmp_path / "movies.csv"
-    n_lines = len(ratings.read_text().splitlines())
-    with ratings.open("a") as file:
-        file.write("100,1,lots,0\n100,1\n,1,5,0\n")
-    with items.open("a") as file:
+    with (tmp_path / "ratings.csv").open("a") as file:
+        file.write("100,1,lots,0\n100,1\n")
+    with (tmp_path / "movies.csv").open("a") as file:
         file.write("9,,Drama\n")
     assert train() == 1
     assert "--max-bad-rows names another share" in capsys.readouterr().err
     assert not train("--max-bad-rows", 0.2)
     out, err = capsys.readouterr()
     assert f"{len(RATINGS)} by 12 people of 8 items" in out
-    assert f"3 rows of {ratings.name} left out:\n" in err
-    assert f"  1: rating must be a finite number (line {n_lines + 1})\n" in err
-    assert f"  1: a row must have 4 fields separated by ',' (line {n_lines + 2})\n" in err
-    assert f"(line {n_lines + 3})" in err
-    assert f"1 row of {items.name} left out:\n  1: title must be 1 to 500 characters" in err
+    assert "2 rows of ratings.csv left out:\n" in err
+    assert f"  1: rating must be a finite number (line {len(RATINGS) + 2})\n" in err
+    assert "1 row of movies.csv left out:\n  1: title must be 1 to 500 characters" in err
 
 
-TAKEN: dict[str, Callable[[Path], object]] = {
-    "a folder": lambda path: (path / "kept").mkdir(parents=True),
-    "a file": lambda path: path.write_text("kept"),
-    "a link to nothing": lambda path: path.symlink_to("nowhere"),
-}
-
-
-@pytest.mark.parametrize("kind", TAKEN)
+@pytest.mark.parametrize("kept", ["a folder", "a link to nothing"])
 def test_an_existing_out_is_refused_before_anything_is_read_or_written(
-    tmp_path: Path, train: Run, capsys: pytest.CaptureFixture[str], kind: str
+    tmp_path: Path, train: Run, capsys: Captured, kept: str
 ) -> None:
     """The files to train on do not even exist here: whoever reads them first says so."""
     out = tmp_path / "model"
-    TAKEN[kind](out)
+    out.mkdir() if kept == "a folder" else out.symlink_to("nowhere")
     before = sorted(tmp_path.rglob("*"))
     assert train(ratings="no.csv", items="no.csv") == USAGE
     shown = capsys.readouterr()
@@ -160,20 +143,16 @@ def test_an_existing_out_is_refused_before_anything_is_read_or_written(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_what_cannot_be_trained_on_leaves_no_model(
-    tmp_path: Path, train: Run, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert train("--min-ratings", 20) == 1
-    assert capsys.readouterr().err.splitlines()[-1] == (
-        "askew-server: 12 people and 0 items with at least 20 ratings do not make 4 dimensions"
-    )
-    assert not (tmp_path / "model").exists()
-
-
-def test_what_does_not_fit_into_memory_is_one_line_and_leaves_no_model(
-    tmp_path: Path, train: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_what_cannot_be_trained_on_is_one_line_and_leaves_no_model(
+    tmp_path: Path, train: Run, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Planted bug: the error of numpy with its traceback."""
+    too_few = "12 people and 0 items with at least 20 ratings do not make 4 dimensions"
+    (tmp_path / "missing").write_text("a file, so that nothing can be below it")
+    no_use = [("", {file: tmp_path / "missing/file"}) for file in ("ratings", "items", "out")]
+    for said, files in (*no_use, ("", {"out": tmp_path / ("x" * 300)}), (too_few, {})):
+        assert train(*(["--min-ratings", 20] if said else []), **files) == 1
+        assert capsys.readouterr().err.splitlines()[-1].startswith(f"askew-server: {said}")
     monkeypatch.setattr(people, "csr_array", lambda *_, **__: np.empty(1 << 57))  # an exabyte
     assert train() == 1
     last = capsys.readouterr().err.splitlines()[-1]
@@ -181,29 +160,8 @@ def test_what_does_not_fit_into_memory_is_one_line_and_leaves_no_model(
     assert not (tmp_path / "model").exists()
 
 
-@pytest.mark.parametrize("option", ["ratings", "items", "out"])
-@pytest.mark.parametrize("name", ["missing/file", "x" * 300], ids=["missing", "a long name"])
-def test_a_path_that_is_no_use_is_one_line_and_exit_code_1(
-    tmp_path: Path, train: Run, capsys: pytest.CaptureFixture[str], option: str, name: str
-) -> None:
-    (tmp_path / "missing").write_text("a file, so that nothing can be below it")
-    assert train(**{option: tmp_path / name}) == 1
-    assert capsys.readouterr().err.splitlines()[-1].startswith("askew-server: ")
-
-
-@pytest.mark.parametrize("option", ["-k", "--min-ratings"])
-def test_an_option_out_of_range_is_named(
-    train: Run, capsys: pytest.CaptureFixture[str], option: str
-) -> None:
-    assert train(option, -1) in (1, USAGE)
-    assert option.strip("-").replace("-", "_") in capsys.readouterr().err.replace("-", "_")
-
-
-# -- serving --------------------------------------------------------------------------------------
-
-
 @pytest.fixture
-def start(directory: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+def start(directory: Path) -> Iterator[Start]:
     """Starts real processes of the server; none outlives the test."""
     started: list[subprocess.Popen[str]] = []
 
@@ -248,7 +206,7 @@ def health_of(port: int) -> int:
     ],
 )
 def test_a_signal_stops_the_server_cleanly(
-    start: Callable[..., subprocess.Popen[str]], number: signal.Signals, inherited: signal.Handlers
+    start: Start, number: signal.Signals, inherited: signal.Handlers
 ) -> None:
     """Its standard input is closed from the beginning, which does not stop it by itself. inherited:
     what SIGINT did where it was started.
@@ -265,7 +223,7 @@ def test_a_signal_stops_the_server_cleanly(
 
 @pytest.mark.slow
 def test_a_server_that_belongs_to_a_parent_stops_when_its_input_closes(
-    start: Callable[..., subprocess.Popen[str]], monkeypatch: pytest.MonkeyPatch
+    start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ASKEW_WITH_PARENT", "1")
     server = start("--port", 0, stdin=subprocess.PIPE)
@@ -280,7 +238,7 @@ def test_a_server_that_belongs_to_a_parent_stops_when_its_input_closes(
 
 
 def test_a_port_of_http_that_is_taken_is_said_to_be_that_of_http(
-    start: Callable[..., subprocess.Popen[str]],
+    start: Start,
 ) -> None:
     """Nobody typed it. Planted bug: a number without a word about whose it is."""
     with ExitStack() as taken:
@@ -295,7 +253,7 @@ def test_a_port_of_http_that_is_taken_is_said_to_be_that_of_http(
 
 @pytest.mark.slow
 def test_a_host_that_is_none_is_named_with_the_reason(
-    start: Callable[..., subprocess.Popen[str]],
+    start: Start,
 ) -> None:
     server = start("--port", 0, "--host", "no-such-host.invalid", "--plain-text")
     out, err = server.communicate(timeout=PATIENCE)
@@ -308,3 +266,51 @@ def test_the_two_servers_have_ports_of_their_own() -> None:
     """With one for both, whoever follows the README cannot start the second."""
     of_both = (serve._SERVE, serve._RELEASES)
     assert [settings.configuration(None, {}).port for settings in of_both] == [7571, 7575]
+
+
+PROGRAM = """
+import json, sys
+import numpy
+from threadpoolctl import threadpool_info
+from askew_server.cli.serve import ModelReader
+from askew_server.demo.simulation import demo_model
+
+def threads():
+    return [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]
+
+before = threads()
+ModelReader(None, print).model(demo_model())
+print(json.dumps([before, threads()]))
+"""
+
+
+@pytest.mark.slow
+def test_a_server_computes_on_one_thread_whatever_the_environment_says() -> None:
+    """Planted bug: no limit, which leaves as many as there are cores."""
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}
+    ran = subprocess.run(
+        [sys.executable, "-c", PROGRAM], check=True, capture_output=True, env=environment
+    )
+    before, after = json.loads(ran.stdout)
+    assert set(before) <= {1, 2}
+    assert set(after) == {1}
+
+
+def test_a_log_has_a_line_for_each_step(capsys: Captured) -> None:
+    """And, within a long one, no more than one in ten seconds."""
+    clock = [100.0]
+    steps = Steps(lambda: clock[0])
+    steps.step("charging")
+    clock[0] += 3
+    steps.step("counting")
+    for share in range(40):
+        clock[0] += 1
+        steps.share(share / 40)
+    assert capsys.readouterr().err.splitlines() == [
+        "     0 s  charging",
+        "     3 s  counting",
+        "    13 s  counting, 22%",
+        "    23 s  counting, 48%",
+        "    33 s  counting, 72%",
+        "    43 s  counting, 98%",
+    ]

@@ -51,7 +51,6 @@ def _unavailable(message: str) -> Path:
 
 @pytest.fixture
 def engine() -> Iterator[DuckDBEngine]:
-    """DuckDB as it is by default."""
     engine = DuckDBEngine()
     yield engine
     engine.close()

@@ -89,7 +89,6 @@ def varied_events() -> list[Pair]:
 
 
 def columns_of(events: Sequence[Pair]) -> tuple[list[str], list[str]]:
-    """Events as a column of units and a column of items."""
     return [unit for unit, _ in events], [item for _, item in events]
 
 
@@ -107,13 +106,11 @@ def write_parquet(path: Path, columns: Columns, sql_type: str = "VARCHAR", last:
 
 
 def typed(columns: Columns, sql_type: str, last: str) -> list[tuple[str, str]]:
-    """The columns with their types."""
     names = list(columns)
     return [(name, last if last and name == names[-1] else sql_type) for name in names]
 
 
 def quoted(name: str, dialect: str = "duckdb") -> str:
-    """A name as an identifier."""
     return DIALECTS[dialect].quoted(name)
 
 

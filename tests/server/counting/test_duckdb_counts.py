@@ -13,7 +13,6 @@ from server.counting.contract import INTEGERS, UUID, Bench, CountingContract, Pa
 from server.counting.reference import (
     Columns,
     Pair,
-    columns_of,
     quoted,
     reference_counts,
     typed,
@@ -65,22 +64,17 @@ def test_one_item_of_one_person_above_the_bound_is_no_more_work(tmp_path: Path) 
     """By the rows that DuckDB's operators pass on: its time is theirs. Planted bug: a join with
     nobody, which it leaves out, while one with somebody looks at the items of everybody.
     """
-    people, work = 2000, []
-    engine = DuckDBEngine()
-    for more in (0, 1):
-        pairs = [(f"p{unit}", f"i{(unit + n) % 997}") for unit in range(people) for n in range(5)]
-        pairs += [("p7", f"more {n}") for n in range(more)]
-        units, items = columns_of(pairs)
-        path = tmp_path / f"{more}.parquet"
-        write_parquet(path, {"unit": units, "item": items})
-        asked = task(str(path), max_items=5)
-        sql = carried(counting(asked, "duckdb"), require_events(engine, asked), "duckdb")
+    bench, work = ParquetBench(DuckDBEngine(), tmp_path), []
+    pairs = [(f"p{unit}", f"i{(unit + n) % 997}") for unit in range(2000) for n in range(5)]
+    for log in (pairs, [*pairs, ("p7", "one more")]):
+        asked = task(bench.events(log), max_items=5)
+        sql = carried(counting(asked, "duckdb"), require_events(bench.engine, asked), "duckdb")
         measured = f"EXPLAIN (ANALYZE, FORMAT json) {sql}"
-        [[_, plan]] = engine.execute(measured, {"secret": "x" * 32})
+        [[_, plan]] = bench.engine.execute(measured, {"secret": "x" * 32})
         work.append(sum(map(int, re.findall(r'"intermediate_rows": (\d+)', str(plan)))))
-    engine.close()
+    bench.engine.close()
     without, with_it = work
-    assert without > 5 * people
+    assert without > len(pairs)
     assert abs(with_it - without) < 200  # of 10,000 pairs, and of one person's six
 
 
@@ -95,9 +89,10 @@ class TestDuckDBCountsTables(CountingContract):
         yield bench
         bench.engine.close()
 
-    @pytest.mark.thin
-    @pytest.mark.parametrize("collation", ["NOCASE", "NOACCENT", "NOCASE.NOACCENT"])
-    @pytest.mark.parametrize("columns", [{"unit"}, {"item"}, {"unit", "item"}])
+    @pytest.mark.parametrize(
+        ("collation", "columns"),
+        [("NOCASE", {"unit"}), ("NOACCENT", {"item"}), ("NOCASE.NOACCENT", {"unit", "item"})],
+    )
     def test_columns_that_compare_by_another_rule_are_counted_by_their_bytes(
         self, bench: TableBench, collation: str, columns: set[str]
     ) -> None:
@@ -136,7 +131,6 @@ def keep(bench: TableBench, name: str, events: list[Pair], collations: dict[str,
 def test_what_does_not_fit_into_memory_lies_in_a_folder_of_this_account_alone(
     tmp_path: Path,
 ) -> None:
-    """Planted bug: DuckDB's own folder, which others may open."""
     engine = DuckDBEngine(temp_directory=tmp_path)
     [[spilled]] = engine.execute("SELECT current_setting('temp_directory')")
     [folder] = tmp_path.iterdir()

@@ -22,18 +22,26 @@ from server.counting.contract import task
 from server.counting.reference import KEY, reference_counts, write_parquet
 
 from askew.errors import DataError, ParameterError
-from askew.mechanisms.covariance import UNIT
-from askew_server.counting import TopCounts, count_top
+from askew_server.counting import CountingTask, TopCounts, count_top
 from askew_server.counting.bounding import catalog_size, require_countable
-from askew_server.counting.contract import LikesTask
 from askew_server.counting.engines.duckdb import DuckDBEngine
-from askew_server.counting.likes import count_likes
 from askew_server.folders import PrivateFolder
 from askew_server.tables import text as text_files
 
 LOG = b"unit,item\np,a\nq,a\n"
 MORE = b"r,b\n"
 COUNTED = TopCounts(("a",), (2,))
+
+
+def append(path: Path, data: bytes) -> str:
+    with path.open("ab") as file:
+        file.write(gzip.compress(data) if path.suffix == ".gz" else data)
+    return str(path)
+
+
+def count(engine: DuckDBEngine, asked: CountingTask) -> dict[str, int]:
+    top = count_top(engine, asked, KEY)
+    return dict(zip(top.items, top.counts, strict=True))
 
 
 def at_the_seam(
@@ -49,18 +57,6 @@ def at_the_seam(
     monkeypatch.setattr(engine._statements, "result", acted)
 
 
-def write(path: Path, data: bytes) -> str:
-    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
-    return str(path)
-
-
-def append(path: Path, data: bytes) -> None:
-    with path.open("ab") as file:
-        file.write(gzip.compress(data) if path.suffix == ".gz" else data)
-
-
-# -- rows -----------------------------------------------------------------------------------------
-
 # Lines, how many of them are no rows, and what is counted besides p and q, who have a.
 LINES: dict[str, tuple[bytes, int, list[tuple[str, str]]]] = {
     "too few fields": (b"hidden\n", 1, []),
@@ -70,12 +66,10 @@ LINES: dict[str, tuple[bytes, int, list[tuple[str, str]]]] = {
     "longer than any, in quotes": (b'r,"' + b"q,b\n" * 2000 + b'"\n', 1, []),
     "a NUL": (b"r,b\0\n", 1, []),
     "a quote within": (b'r,b"c\n', 0, [("r", 'b"c')]),
-    "a return within": (b"r,b\rc\n", 0, [("r", "b\rc")]),
     "a return in quotes": (b'r,"b\rc"\n', 0, [("r", "b\rc")]),
     "a line break in quotes": (b'r,"b\nq,c"\n', 0, [("r", "b\nq,c")]),
-    "no unit": (b",b\n", 0, []),
-    "no item": (b'r,""\n', 0, []),
-    "nothing": (b"\n\n", 0, []),
+    "no number": (b"1,01\n2,1\nabc,1\n", 0, [("1", "01"), ("2", "1"), ("abc", "1")]),
+    "neither unit nor item, and nothing": (b',b\nr,""\n\n\n', 0, []),
 }
 
 
@@ -84,16 +78,16 @@ def test_a_line_that_is_no_row_fails_nothing_and_takes_no_other_with_it(
     engine: DuckDBEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
 ) -> None:
     """Planted bugs: a long row refused, for which one person's event decides about an answer; its
-    rest taken for rows."""
+    rest taken for rows; types guessed from first rows.
+    """
     monkeypatch.setattr(text_files, "LONGEST_ROW", 1 << 10)
     monkeypatch.setattr(text_files, "BLOCK", 1 << 8)
     odd, broken, counted = LINES[line]
-    asked = task(write(tmp_path / "log.csv", b"unit,item\np,a\n" + odd + b"q,a\n"))
+    asked = task(append(tmp_path / "log.csv", b"unit,item\np,a\n" + odd + b"q,a\n"))
     require_countable(engine, asked)
     engine.look_through(asked.events, ("unit", "item"))
-    top = count_top(engine, asked, KEY)
     wanted = reference_counts([*counted, ("p", "a"), ("q", "a")], 3)
-    assert list(zip(top.items, top.counts, strict=True)) == wanted
+    assert [*count(engine, asked).items()] == wanted
     assert engine.broken_lines(asked.events, {"unit", "item"}) == broken
 
 
@@ -101,54 +95,39 @@ def test_a_line_that_is_no_row_fails_nothing_and_takes_no_other_with_it(
 def test_torn_quotes_are_refused_before_the_charge_in_one_sentence(
     engine: DuckDBEngine, tmp_path: Path, torn: bytes
 ) -> None:
-    """Planted bug: with the number of its line, which tells how many events come before."""
     path = tmp_path / "log.csv"
-    asked = task(write(path, b"unit,item\np,a\n" + torn + b"q,a\nq,b\n"))
+    asked = task(append(path, b"unit,item\np,a\n" + torn + b"q,a\nq,b\n"))
     require_countable(engine, asked)
     with pytest.raises(DataError) as refused:
         engine.look_through(asked.events)
     assert str(refused.value) == f"{path}: {text_files.QUOTES}"
 
 
-@pytest.mark.parametrize("place", ["log.csv.gz", "*.csv.gz", ""], ids=["file", "pattern", "folder"])
-def test_numbers_of_a_text_are_no_numbers(engine: DuckDBEngine, tmp_path: Path, place: str) -> None:
-    """Planted bug: types guessed from first rows, which one person's "abc" makes others."""
-    write(tmp_path / "log.csv.gz", b"unit,item\n1,01\n2,1\nabc,1\n4,1.0\n")
-    top = count_top(engine, task(f"{tmp_path}/{place}"), KEY)
-    assert dict(zip(top.items, top.counts, strict=True)) == {"1": 2, "01": 1, "1.0": 1}
-
-
 def test_an_encoding_is_the_operators_word(tmp_path: Path) -> None:
-    """And no byte of a log decides it. Planted bug: guessed, so that one person's byte changes the
-    names of all items."""
-    path = write(tmp_path / "log.csv", "unit,item\np,é\nq,é\n".encode("latin-1"))
+    """And no byte of a log decides it."""
+    path = append(tmp_path / "log.csv", "unit,item\np,é\nq,é\n".encode("latin-1"))
     for encoding, wanted in (("latin-1", {"é": 2}), ("utf-8", {})):
         engine = DuckDBEngine(encoding=encoding)
-        top = count_top(engine, task(path), KEY)
-        assert dict(zip(top.items, top.counts, strict=True)) == wanted
+        assert count(engine, task(path)) == wanted
         engine.close()
 
 
-@pytest.mark.parametrize(
-    "encoding",
-    ["utf-16", "utf-7", "shift_jis", "cp037", "mac_arabic", "raw_unicode_escape", "klingon"],
-)
+@pytest.mark.parametrize("encoding", ["utf-16", "shift_jis", "mac_arabic", "klingon"])
 def test_an_encoding_in_which_other_bytes_are_quotes_is_refused(
     tmp_path: Path, encoding: str
 ) -> None:
-    """Planted bug: 0xA2 of mac_arabic is a quote, which hides the rows up to the next one."""
-    path = write(tmp_path / "log.csv", b"unit,item\np,a\nr,\xa2\nq,a\ns,\xa2\n")
+    path = append(tmp_path / "log.csv", b"unit,item\np,a\nr,\xa2\nq,a\ns,\xa2\n")
     with pytest.raises(ParameterError, match="utf-8, or one of a byte a character"):
         require_countable(DuckDBEngine(encoding=encoding), task(path))
 
 
-@pytest.mark.parametrize("encoding", ["cp1252", "koi8-r", "iso8859-6"])
+@pytest.mark.parametrize("encoding", ["cp1252", "iso8859-6"])
 def test_every_byte_of_an_encoding_is_a_character_or_leaves_out_its_row(
     tmp_path: Path, encoding: str
 ) -> None:
     """Planted bug: in cp1252, a\\x81 and a\\x8d are one person, a with a replacement."""
     names = [b"a" + bytes([byte]) for byte in range(128, 256)]
-    path = write(tmp_path / "log.csv", b"unit,item\n" + b"".join(b"%b,x\n" % n for n in names))
+    path = append(tmp_path / "log.csv", b"unit,item\n" + b"".join(b"%b,x\n" % n for n in names))
     good = {
         name.decode(encoding) for name in names if "\ufffd" not in name.decode(encoding, "replace")
     }
@@ -159,12 +138,11 @@ def test_every_byte_of_an_encoding_is_a_character_or_leaves_out_its_row(
 
 
 FIRST = {
-    "a row": b"1\t2\t5\t0",
-    "a zip": b"PK\x03\x04\t2\t5\t0",
-    "JSON": b'{"a":1}\t2\t5\t0',
-    "gzip": b"\x1f\x8b\t2\t5\t0",
-    "zstd": b"\x28\xb5\x2f\xfd\t2\t5\t0",
-    "no row": b"x",
+    "a row": b"1",
+    "a zip": b"PK\x03\x04",
+    "JSON": b'{"a":1}',
+    "gzip": b"\x1f\x8b",
+    "zstd": b"\x28\xb5\x2f\xfd",
 }
 
 
@@ -173,12 +151,12 @@ def test_what_a_file_of_movielens_is_its_first_row_does_not_decide(
     engine: DuckDBEngine, tmp_path: Path, first: str
 ) -> None:
     """It is somebody's. Planted bugs: a first row that looks like JSON, or packed, refuses it."""
-    row = FIRST[first]
-    path = write(tmp_path / "u.data", row + b"\n7\t2\t5\t0\n")
+    row = FIRST[first] + b"\t2\t5\t0"
+    path = append(tmp_path / "u.data", row + b"\n7\t2\t5\t0\n")
     engine.look_through(path)
-    wanted = 2 if first in ("a row", "a zip", "JSON") else 1
+    wanted = 1 if first in ("gzip", "zstd") else 2
     assert count_top(engine, task(path, unit_column="user"), KEY).counts == (wanted,)
-    other = task(write(tmp_path / "other.txt", row + b"\n"), unit_column="user")
+    other = task(append(tmp_path / "other.txt", row + b"\n"), unit_column="user")
     refused = r"there is no column 'user'|a zip archive|JSON is not|cannot be read|cut short"
     with pytest.raises(DataError, match=refused):
         require_countable(engine, other)
@@ -187,21 +165,16 @@ def test_what_a_file_of_movielens_is_its_first_row_does_not_decide(
 def test_a_first_person_without_a_header_keeps_every_byte(
     engine: DuckDBEngine, tmp_path: Path
 ) -> None:
-    """Planted bug: what looks like a byte order mark makes one person of two."""
     rows = b"".join(b"%b\t2\t5\t0\n" % person for person in (b"\xef\xbb\xbf7", b"7", b"8"))
-    asked = task(write(tmp_path / "u.data", rows), unit_column="user")
+    asked = task(append(tmp_path / "u.data", rows), unit_column="user")
     engine.look_through(asked.events)
     assert count_top(engine, asked, KEY).counts == (3,)
-
-
-# -- headers --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("header", "message"),
     [
         (b"", "the file is empty"),
-        (b"\nunit,item\n", "its first line is empty"),
         (b"secret\xff,item\n", "its first line is no header of utf-8 text"),
         (b"unit,item\rsecret,a\r", "its lines end in returns alone; end them in line feeds"),
         (b"unit,item,secret,Secret\n", "two of its columns have one name"),
@@ -214,34 +187,27 @@ def test_a_header_that_names_no_columns_is_refused_and_not_shown(
 ) -> None:
     """It may be somebody's event."""
     with pytest.raises(DataError, match=message) as refused:
-        require_countable(engine, task(write(tmp_path / "log.csv", header)))
+        require_countable(engine, task(append(tmp_path / "log.csv", header)))
     assert "secret" not in str(refused.value).lower()
 
 
 def test_files_of_a_pattern_must_have_one_header(engine: DuckDBEngine, tmp_path: Path) -> None:
-    """Planted bug: only the first one read, so that the second's items are units."""
-    write(tmp_path / "day1.csv", b"unit,item\np,a\n")
-    write(tmp_path / "day2.csv", b"item,unit\na,p\n")
+    append(tmp_path / "day1.csv", b"unit,item\np,a\n")
+    append(tmp_path / "day2.csv", b"item,unit\na,p\n")
     with pytest.raises(DataError, match=r"day2\.csv: the files of a table .* the same columns"):
         require_countable(engine, task(str(tmp_path / "day*.csv")))
-    with pytest.raises(DataError, match=r"night\*\.csv: there is no such file"):
-        require_countable(engine, task(str(tmp_path / "night*.csv")))
 
 
-@pytest.mark.parametrize("name", ["log.json", "log.jsonl.gz", "log.bz2", "log.zip", "log.xlsx"])
+@pytest.mark.parametrize("name", ["log.json", "log.jsonl.gz", "log.xlsx"])
 def test_what_is_not_counted_is_refused_by_the_end_of_its_name(name: str) -> None:
     with pytest.raises(ParameterError, match="a file of parquet, csv, tsv or txt, or a table"):
         task(name)
-
-
-# -- one snapshot ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["log.csv", "log.csv.gz"])
 def test_an_event_that_is_appended_while_a_log_is_counted_is_no_part_of_it(
     engine: DuckDBEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """Planted bug: the file read again after it was looked through."""
     path = tmp_path / name
     append(path, LOG)
     at_the_seam(engine, monkeypatch, lambda: append(path, MORE))
@@ -254,10 +220,8 @@ def test_an_event_that_is_appended_while_a_log_is_counted_is_no_part_of_it(
 def test_what_is_appended_while_a_log_is_copied_is_no_part_of_it(
     engine: DuckDBEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Planted bug: a copy up to the end that the file has by then."""
-    path = tmp_path / "log.csv"
+    path, more = tmp_path / "log.csv", [MORE]
     append(path, LOG)
-    more = [MORE]
     monkeypatch.setattr(engine, "_keep_going", lambda: append(path, more.pop() if more else b""))
     assert count_top(engine, task(str(path)), KEY) == COUNTED
     assert not more
@@ -266,7 +230,7 @@ def test_what_is_appended_while_a_log_is_copied_is_no_part_of_it(
 def test_a_csv_that_is_rewritten_while_it_is_copied_is_not_counted(
     engine: DuckDBEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Half of a name may be the name of somebody else. Planted bug: no look at it afterwards."""
+    """Half of a name may be the name of somebody else."""
     path = tmp_path / "log.csv"
     append(path, LOG)
 
@@ -282,7 +246,6 @@ def test_a_csv_that_is_rewritten_while_it_is_copied_is_not_counted(
 def test_a_parquet_file_that_is_replaced_after_a_look_is_not_counted(
     engine: DuckDBEngine, tmp_path: Path
 ) -> None:
-    """Planted bug: counted all the same."""
     path = tmp_path / "log.parquet"
     write_parquet(path, {"unit": ["p", "q"], "item": ["a", "a"]})
     engine.look_through(str(path))
@@ -319,66 +282,46 @@ def test_a_parquet_file_that_is_replaced_while_it_is_counted_is_counted_again(
 def test_a_last_line_without_an_end_is_nobodys_event_yet(
     engine: DuckDBEngine, tmp_path: Path
 ) -> None:
-    """A log is written in pieces, and "ann" is half of "annabel". Planted bug: counted."""
+    """A log is written in pieces, and "ann" is half of "annabel"; of a catalog it is an item, since
+    many tools write no end. Planted bugs: counted; left out of both.
+    """
     path = tmp_path / "log.csv"
     for last in (b"a,ann", b'a,"an', b'a,"ann"', b'a,"an\nn"'):
         path.write_bytes(b"item,unit\na,p\na,q\n" + last)
         assert count_top(engine, task(str(path)), KEY) == COUNTED
         assert engine.broken_lines(str(path), {"unit", "item"}) == 1
-    path.write_bytes(b'item,unit\na,p\na,"q\nb,r\n')
-    with pytest.raises(DataError, match="a quote is not closed"):
-        count_top(engine, task(str(path)), KEY)
-
-
-@pytest.mark.parametrize("items", [b"item\na\nb", b"item\r\na\r\nb", b'item\na\n"b"'])
-def test_the_last_line_of_a_catalog_needs_no_end(
-    engine: DuckDBEngine, tmp_path: Path, items: bytes
-) -> None:
-    """Many tools write none. Planted bug: left out as of a log."""
-    log, catalog = write(tmp_path / "log.csv", LOG), write(tmp_path / "items.csv", items)
-    asked = task(log, catalog=catalog)
-    assert catalog_size(engine, asked) == 2
-    assert count_top(engine, asked, KEY) == TopCounts(("a", "b"), (2, 0))
-
-
-def test_a_catalog_with_a_line_that_is_no_row_is_refused(
-    engine: DuckDBEngine, tmp_path: Path
-) -> None:
-    """It is public, so it is read before the charge, and a hole in it may be told."""
-    catalog = write(tmp_path / "films.csv", b"year,item\n1979,a\n1980\n")
-    asked = task(write(tmp_path / "log.csv", LOG), catalog=catalog)
+    log = append(tmp_path / "whole.csv", LOG)
+    for n, items in enumerate((b"item\na\nb", b"item\r\na\r\nb", b'item\na\n"b"')):
+        asked = task(log, catalog=append(tmp_path / f"items{n}.csv", items))
+        assert catalog_size(engine, asked) == 2
+        assert count(engine, asked) == {"a": 2, "b": 0}
+    # And a catalog is public, so that a hole in it may be told.
+    holed = append(tmp_path / "films.csv", b"year,item\n1979,a\n1980\n")
     with pytest.raises(DataError, match=r"films\.csv: 1 lines do not have its columns"):
-        require_countable(engine, asked)
-
-
-def test_a_log_that_could_not_be_read_once_is_read_when_it_can_be(
-    engine: DuckDBEngine, tmp_path: Path
-) -> None:
-    """A service counts on. Planted bug: the view of a copy that went with the failure."""
-    log = tmp_path / "log.csv.gz"
-    asked = task(write(log, LOG))
-    log.write_bytes(log.read_bytes()[:-9])
-    with pytest.raises(DataError, match="what is packed in it is cut short"):
-        count_top(engine, asked, KEY)
-    write(log, LOG)
-    assert count_top(engine, asked, KEY) == COUNTED
+        require_countable(engine, task(log, catalog=holed))
 
 
 def test_what_stands_behind_a_packed_log_is_refused_and_not_shown(
     engine: DuckDBEngine, tmp_path: Path
 ) -> None:
-    """Planted bug: gzip's own words, which quote two bytes of it before the charge."""
+    """And it is counted when it can be: a service counts on. Planted bugs: gzip's own words, which
+    quote two bytes of it before the charge; the view of a copy that went with the failure.
+    """
     path = tmp_path / "log.csv.gz"
     path.write_bytes(gzip.compress(LOG) + b"ZQ,secret")
     with pytest.raises(DataError, match="damaged, or more stands behind its end") as refused:
         require_countable(engine, task(str(path)))
     assert "ZQ" not in str(refused.value)
+    path.write_bytes(gzip.compress(LOG)[:-9])
+    with pytest.raises(DataError, match="what is packed in it is cut short"):
+        count_top(engine, task(str(path)), KEY)
+    path.write_bytes(gzip.compress(LOG))
+    assert count_top(engine, task(str(path)), KEY) == COUNTED
 
 
 def test_a_parquet_file_that_is_called_a_text_is_refused(
     engine: DuckDBEngine, tmp_path: Path
 ) -> None:
-    """Planted bug: read as text, so that numbers with fractions are ids."""
     write_parquet(tmp_path / "log.csv", {"unit": [1.5], "item": ["a"]})
     with pytest.raises(DataError, match=r"it is parquet with the name of a text file: rename it"):
         require_countable(engine, task(str(tmp_path / "log.csv")))
@@ -388,18 +331,18 @@ def test_an_engine_that_is_closed_reads_no_log_to_its_end(
     engine: DuckDBEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server that stops would wait for it: a copy is no statement that DuckDB ends."""
-    path, read = tmp_path / "log.csv", text_files.Text._cut
-    path.write_bytes(LOG + b"q,a\n" * (4 << 20))
-    blocks = []
+    blocks, read = [], text_files.Text._cut
+    path = append(tmp_path / "log.csv", LOG + b"q,a\n" * 1000)
 
     def closed(*arguments: object) -> object:
         blocks.append(1)
         engine.close()
         return read(*arguments)  # type: ignore[arg-type]
 
+    monkeypatch.setattr(text_files, "BLOCK", 1 << 8)
     monkeypatch.setattr(text_files.Text, "_cut", closed)
     with pytest.raises(DataError, match="the engine was closed while a log was read"):
-        engine.look_through(str(path))
+        engine.look_through(path)
     assert len(blocks) == 1
 
 
@@ -421,7 +364,8 @@ def test_a_text_of_parquet_that_is_not_utf8_leaves_out_its_row_alone(
     engine: DuckDBEngine, tmp_path: Path, kind: str, is_looked_through: bool
 ) -> None:
     """As of a person or an item, and whether it is looked at before the charge, or with each
-    question of a service. Planted bugs: read by DuckDB, which ends there, after the charge.
+    question of a service. Planted bugs: read by DuckDB, which ends there, after the charge; ids of
+    other columns as text, or a UUID as its bytes.
     """
     text, folder = TEXTS[kind], tmp_path / "log"
     folder.mkdir()
@@ -435,42 +379,19 @@ def test_a_text_of_parquet_that_is_not_utf8_leaves_out_its_row_alone(
     for name, part in (("1.parquet", good[:1]), ("2.parquet", [*events[1:], *good])):
         units, items = (text(pa.array(column, pa.binary())) for column in zip(*part, strict=True))
         # A column that does not count may hold anything.
-        rows = pa.table(
-            {"unit": units, "item": items, "note": text(pa.array([b"\xff"] * len(part)))}
-        )
-        parquet.write_table(rows, folder / name)
+        columns = {"unit": units, "item": items, "note": text(pa.array([b"\xff"] * len(part)))}
+        columns["who"] = pa.array([UUID(int=7).bytes] * len(part), pa.uuid())
+        columns["rating"] = pa.array([4] * len(part), pa.decimal128(4, 1))
+        parquet.write_table(pa.table(columns), folder / name)
     asked = task(f"{folder}/")
     require_countable(engine, asked)
-    if is_looked_through:
-        engine.look_through(asked.events, ("unit", "item"))
-    top = count_top(engine, asked, KEY)
+    if is_looked_through:  # other columns keep their types
+        engine.look_through(asked.events, ("unit", "item", "who", "rating"))
+        kinds = "SELECT DISTINCT who::VARCHAR, typeof(who), typeof(rating) FROM askew_file_1"
+        assert engine.execute(kinds) == [(str(UUID(int=7)), "UUID", "DECIMAL(4,1)")]
     decoded = [(unit.decode(), item.decode()) for unit, item in good]
-    assert list(zip(top.items, top.counts, strict=True)) == reference_counts(decoded, 3)
+    assert [*count(engine, asked).items()] == reference_counts(decoded, 3)
 
-
-def test_the_other_columns_of_such_a_file_keep_their_types(
-    engine: DuckDBEngine, tmp_path: Path
-) -> None:
-    """Planted bug: ids as text, or a UUID as its bytes."""
-    path, people = str(tmp_path / "log.parquet"), [UUID(int=n) for n in range(9)]
-    columns = {
-        "user": pa.array([person.bytes for person in people], pa.uuid()),
-        "item": TEXTS["text"](pa.array([b"\xff", *[b"a"] * 8], pa.binary())),
-        "rating": pa.array([4] * 9, pa.decimal128(4, 1)),
-    }
-    parquet.write_table(pa.table(columns), path)
-    likes = LikesTask(
-        events=path, unit_column="user", rating_column="rating", keys=("a", "b"), least=4, most=5
-    )
-    engine.look_through(path, ("user", "item", "rating"))
-    assert count_likes(engine, likes, KEY).tolist() == [[8 * UNIT, 0], [0, 0]]
-    view = engine.execute(
-        'SELECT "user"::VARCHAR, typeof("user"), typeof(rating) FROM askew_file_1 ORDER BY 1'
-    )
-    assert view == [(str(person), "UUID", "DECIMAL(4,1)") for person in people]
-
-
-# -- temporary files ------------------------------------------------------------------------------
 
 KILLED = """
 import os, sys
@@ -480,13 +401,12 @@ engine = DuckDBEngine(temp_directory=Path(sys.argv[1]))
 engine.look_through(sys.argv[2])
 [folder] = Path(sys.argv[1]).iterdir()
 assert folder.stat().st_mode & 0o777 == 0o700
-print([each for each in folder.rglob("*") if each.is_file()])
+print([path for path in folder.rglob("*") if path.is_file()])
 os.kill(os.getpid(), 9)
 """
 
 
 def test_a_copy_has_no_name_and_is_gone_after_kill_9(tmp_path: Path) -> None:
-    """Planted bug: a copy that a process which is killed leaves behind."""
     work, path = tmp_path / "work", tmp_path / "log.csv"
     work.mkdir()
     append(path, LOG * 100_000)
@@ -498,9 +418,6 @@ def test_a_copy_has_no_name_and_is_gone_after_kill_9(tmp_path: Path) -> None:
     assert len([*work.iterdir()]) == 2  # what it left is removed, and none of one that lives
     first.close()
     second.close()
-    assert not [*work.iterdir()]
-
-
-def test_a_place_where_no_folder_can_be_made_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"absent: no folder for temporary files there \(No such"):
-        DuckDBEngine(temp_directory=tmp_path / "absent")
+    work.rmdir()
+    with pytest.raises(DataError, match=r"work: no folder for temporary files there \(No such"):
+        DuckDBEngine(temp_directory=work)

@@ -21,16 +21,17 @@ ENDLESS = "SELECT sum(hash(i)) FROM range(10_000_000_000_000) t(i)"
 PATIENCE = 120  # seconds; only a hang waits for it
 
 
-def interrupt(_: float) -> None:
-    os.kill(os.getpid(), signal.SIGINT)
-
-
 def test_ctrl_c_while_duckdb_works_is_ctrl_c_and_the_next_statement_works() -> None:
     """Planted bug: the statement in the thread that asks, where DuckDB makes a RuntimeError of it,
     or hears it when a sort has ended.
     """
-    interrupts = [interrupt]
-    engine = DuckDBEngine(progress=lambda share: interrupts.pop()(share) if interrupts else None)
+    numbers = [signal.SIGINT]
+
+    def interrupt(_: float) -> None:
+        if numbers:
+            os.kill(os.getpid(), numbers.pop())
+
+    engine = DuckDBEngine(progress=interrupt)
     with pytest.raises(KeyboardInterrupt):
         engine.execute(ENDLESS)
     assert engine.execute("SELECT 1") == [(1,)]

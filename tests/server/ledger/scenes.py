@@ -27,7 +27,6 @@ UNIT = "one person's whole history"
 
 
 def files(folder: Path) -> tuple[Path, Path]:
-    """Where the ledger and its mark are."""
     return folder / "ledger.sqlite", folder / "mark"
 
 

@@ -31,13 +31,12 @@ from server.ledger.scenes import (
 )
 
 from askew.dp.analyst import AnalystUsage
-from askew.dp.composition import PrivacyFilter, RunningLoss, concentrated_epsilon
+from askew.dp.composition import PrivacyFilter, RunningLoss
 from askew.dp.privacy import (
     ADD_OR_REMOVE_ONE,
     REPLACE_ONE,
     ApproximateDP,
     BoundedRange,
-    NeighboringRelation,
     PureDP,
 )
 from askew.errors import (
@@ -58,8 +57,13 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 
 def test_a_release_is_charged_once_and_comes_back_as_it_was(ledger: Ledger) -> None:
-    """Planted bug: a retry that draws, and pays, again."""
+    """Planted bugs: a retry that draws, and pays, again; any number is taken for a charge."""
     charge = charged(ledger, request())
+    for identity in (0, 1, 99, -1):  # 1 is the row of the data set
+        with pytest.raises(LedgerError, match=f"no charge {identity}"):
+            ledger.fulfill(identity, b"the list")
+    with pytest.raises(ParameterError, match="outputs"):
+        ledger.fulfill(charge.id, b"the list", 7)  # which answers to analysts have
     release = ledger.fulfill(charge.id, b"the list")
     assert release == StoredRelease(charge.id, request(), b"the list", None)
     assert ledger.charge(request()) == release
@@ -67,107 +71,58 @@ def test_a_release_is_charged_once_and_comes_back_as_it_was(ledger: Ledger) -> N
     assert epsilon_spent(ledger) == 1
 
 
-def test_what_was_stored_outlives_the_process(tmp_path: Path) -> None:
-    loss = BoundedRange(Fraction(1, 3), 20, Fraction(1, 10**9), ADD_OR_REMOVE_ONE)
-    kept = [
-        request("a", pure(Fraction(10**9, 10**9 + 7))),
-        request("b", ApproximateDP(Fraction(1, 3), Fraction(1, 10**8), ADD_OR_REMOVE_ONE)),
-        request("c", loss),
-    ]
-    with new_ledger(tmp_path) as ledger:
-        for wanted in kept:
-            ledger.fulfill(charged(ledger, wanted).id, wanted.key.encode())
-        spent = ledger.dataset("plays").spent
-    with open_ledger(tmp_path) as ledger:
-        assert [release.request for release in releases_of(ledger)] == kept
-        assert [release.payload for release in releases_of(ledger)] == [b"a", b"b", b"c"]
-        assert ledger.dataset("plays").spent == spent
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
+@pytest.mark.parametrize("fulfilled", [True, False])
+def test_a_key_stands_for_one_request_for_ever(ledger: Ledger, fulfilled: bool) -> None:
+    charge = charged(ledger, request())
+    if fulfilled:
+        ledger.fulfill(charge.id, b"the list")
+    for other in (
         request(what="top 21"),
         request(loss=pure(Fraction(1, 2))),
         request(loss=ApproximateDP(Fraction(1), Fraction(0), ADD_OR_REMOVE_ONE)),
         request(version="2"),
-    ],
-    ids=["digest", "loss", "measure", "version"],
-)
-@pytest.mark.parametrize("fulfilled", [True, False])
-def test_a_key_stands_for_one_request_for_ever(
-    ledger: Ledger, other: ChargeRequest, fulfilled: bool
-) -> None:
-    """Planted bug: a key that is not bound to its request."""
-    charge = charged(ledger, request())
-    if fulfilled:
-        ledger.fulfill(charge.id, b"the list")
-    with pytest.raises(KeyReused, match="monday"):
-        ledger.charge(other)
-    assert [each.id for each in ledger.charges()] == [charge.id]
-
-
-def test_there_is_no_release_without_a_charge(ledger: Ledger) -> None:
-    """Planted bug: any number is taken."""
-    charge = charged(ledger, request())
-    for identity in (0, 1, 99, -1):  # 1 is the row of the data set
-        with pytest.raises(LedgerError, match=f"no charge {identity}"):
-            ledger.fulfill(identity, b"the list")
-    ledger.fulfill(charge.id, b"the list")
-
-
-def test_a_new_version_inherits_what_was_spent(ledger: Ledger) -> None:
-    """Planted bug: a sum by version."""
-    charge = charged(ledger, request(loss=pure(6)))
-    ledger.fulfill(charge.id, b"the list")
-    second = ledger.open_dataset("plays", "2", CAP, UNIT, ADD_OR_REMOVE_ONE)
-    assert (second.version, second.spent.epsilon) == ("2", Fraction(6))
-    with pytest.raises(BudgetExceeded):
-        ledger.charge(request("tuesday", pure(5), version="2"))
-    assert charged(ledger, request("tuesday", pure(4), version="2"))
-    with pytest.raises(LedgerError, match="is at version '2'"):
-        ledger.charge(request("wednesday", pure(1)))
-    found = ledger.charge(request(loss=pure(6)))
-    assert isinstance(found, StoredRelease)
-    assert found.payload == b"the list"
+    ):
+        with pytest.raises(KeyReused, match="monday"):
+            ledger.charge(other)
+    assert [stored.id for stored in ledger.charges()] == [charge.id]
 
 
 def test_a_new_version_may_have_another_cap_and_keeps_the_order_of_conversion(
     ledger: Ledger,
 ) -> None:
-    """A filter fixes the order of its conversion for ever: see `PrivacyFilter`."""
+    """And what was spent. A filter fixes the order of its conversion for ever: see `PrivacyFilter`.
+    Planted bug: a sum by version.
+    """
+    ledger.fulfill(charged(ledger, request(loss=pure(6))).id, b"the list")
+    again = ledger.open_dataset("plays", "1", CAP, UNIT, ADD_OR_REMOVE_ONE)
+    assert ledger.datasets() == (again,)
     larger = PrivacyFilter(epsilon=Fraction(20), delta=CAP.delta, slack=CAP.slack)
     opened = ledger.open_dataset("plays", "2", larger, UNIT, ADD_OR_REMOVE_ONE)
     assert (opened.cap.epsilon, opened.cap.order) == (Fraction(20), CAP.order)
     assert larger.order != CAP.order
-
-
-@pytest.mark.parametrize(
-    ("cap", "unit", "neighbors"),
-    [
-        (CAP, "one event", ADD_OR_REMOVE_ONE),
-        (CAP, UNIT, REPLACE_ONE),
-        (PrivacyFilter(epsilon=CAP.epsilon, delta=CAP.delta), UNIT, ADD_OR_REMOVE_ONE),
-    ],
-    ids=["unit", "neighbors", "slack"],
-)
-def test_versions_cannot_be_summed_over_different_promises(
-    ledger: Ledger, cap: PrivacyFilter, unit: str, neighbors: NeighboringRelation
-) -> None:
-    with pytest.raises(LedgerError, match="keeps its unit"):
-        ledger.open_dataset("plays", "2", cap, unit, neighbors)
-    with pytest.raises(LedgerError, match="open a new version"):
-        ledger.open_dataset("plays", "1", cap, unit, neighbors)
-
-
-def test_opening_the_same_data_set_again_changes_nothing(ledger: Ledger) -> None:
-    ledger.charge(request())
-    again = ledger.open_dataset("plays", "1", CAP, UNIT, ADD_OR_REMOVE_ONE)
-    assert ledger.datasets() == (again,)
-    assert again.spent.epsilon == 1
-    ledger.open_dataset("plays", "2", CAP, UNIT, ADD_OR_REMOVE_ONE)
+    assert (opened.version, opened.spent.epsilon) == ("2", Fraction(6))
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(request("tuesday", pure(15), version="2"))
+    charged(ledger, request("tuesday", pure(14), version="2"))
+    with pytest.raises(LedgerError, match="is at version '2'"):
+        ledger.charge(request("wednesday", pure(1)))
+    stored = ledger.charge(request(loss=pure(6)))
+    assert isinstance(stored, StoredRelease)
     with pytest.raises(LedgerError, match="no longer the newest"):
         ledger.open_dataset("plays", "1", CAP, UNIT, ADD_OR_REMOVE_ONE)
+
+
+def test_versions_cannot_be_summed_over_different_promises(ledger: Ledger) -> None:
+    no_slack = PrivacyFilter(epsilon=CAP.epsilon, delta=CAP.delta)
+    for cap, unit, neighbors in (
+        (CAP, "one event", ADD_OR_REMOVE_ONE),
+        (CAP, UNIT, REPLACE_ONE),
+        (no_slack, UNIT, ADD_OR_REMOVE_ONE),
+    ):
+        with pytest.raises(LedgerError, match="keeps its unit"):
+            ledger.open_dataset("plays", "2", cap, unit, neighbors)
+        with pytest.raises(LedgerError, match="open a new version"):
+            ledger.open_dataset("plays", "1", cap, unit, neighbors)
 
 
 def test_data_sets_have_budgets_of_their_own(ledger: Ledger) -> None:
@@ -177,22 +132,8 @@ def test_data_sets_have_budgets_of_their_own(ledger: Ledger) -> None:
     assert spent == {"books": 0, "plays": 10}
     with pytest.raises(LedgerError, match="no data set 'films'"):
         ledger.dataset("films")
-
-
-def test_selections_compose_by_zcdp_and_the_rest_by_its_sum(ledger: Ledger) -> None:
-    """100 rounds of 0.1: rho = 1/8, converted at the cap's order; and a plain charge of 2."""
-    loss = BoundedRange(Fraction(1, 10), 100, Fraction(0), ADD_OR_REMOVE_ONE)
-    charged(ledger, request("a", loss))
-    charged(ledger, request("b", pure(2)))
-    spent = ledger.dataset("plays").spent
-    assert spent.epsilon == 2 + concentrated_epsilon(Fraction(1, 8), CAP.slack, CAP.order)
-    assert spent.epsilon < 2 + 10
-    assert spent.delta == CAP.slack
-
-
-def test_a_loss_for_another_relation_is_refused(ledger: Ledger) -> None:
-    with pytest.raises(LedgerError, match="REPLACE_ONE"):
-        ledger.charge(request(loss=PureDP(Fraction(1), REPLACE_ONE)))
+    with pytest.raises(LedgerError, match="REPLACE_ONE"):  # a loss for another relation
+        ledger.charge(request("tuesday", PureDP(Fraction(1), REPLACE_ONE)))
 
 
 def test_an_unfulfilled_reservation_stays_spent(ledger: Ledger) -> None:
@@ -205,20 +146,13 @@ def test_an_unfulfilled_reservation_stays_spent(ledger: Ledger) -> None:
         ledger.charge(answer("q3", 1))
 
 
-@pytest.mark.parametrize("outputs", [None, 0, 11, -1, True])
-def test_an_answer_is_settled_to_what_was_reserved_at_most(
-    ledger: Ledger, outputs: int | None
-) -> None:
+def test_an_answer_is_settled_to_what_was_reserved_at_most(ledger: Ledger) -> None:
     ledger.grant("plays", "ann", TERMS)
     charge = charged(ledger, answer("q1", 10))
-    with pytest.raises(ParameterError, match="outputs"):
-        ledger.fulfill(charge.id, b"", outputs)
+    for outputs in (None, 0, 11, -1, True):
+        with pytest.raises(ParameterError, match="outputs"):
+            ledger.fulfill(charge.id, b"", outputs)
     assert budget_of(ledger, "ann").answered == AnalystUsage(outputs=10, calls=1)
-
-
-def test_a_public_release_has_no_number_of_outputs(ledger: Ledger) -> None:
-    with pytest.raises(ParameterError, match="outputs"):
-        ledger.fulfill(charged(ledger, request()).id, b"", 7)
 
 
 def test_analysts_do_not_share_keys_answers_or_budgets(ledger: Ledger) -> None:
@@ -235,32 +169,22 @@ def test_analysts_do_not_share_keys_answers_or_budgets(ledger: Ledger) -> None:
     assert ledger.dataset("plays").spent.epsilon == 2 * TERMS.total_loss().epsilon
 
 
-@pytest.mark.parametrize(
-    "loss",
-    [
-        pure(Fraction(1, 10)),
-        BoundedRange(Fraction(1, 100), 5, TERMS.delta, ADD_OR_REMOVE_ONE),
-        BoundedRange(TERMS.epsilon, 5, TERMS.delta / 2, ADD_OR_REMOVE_ONE),
-    ],
-    ids=["measure", "epsilon", "delta"],
-)
-def test_an_answer_has_the_terms_of_the_analyst(
-    ledger: Ledger, loss: PureDP | BoundedRange
-) -> None:
-    ledger.grant("plays", "ann", TERMS)
-    with pytest.raises(ParameterError, match="loss"):
-        ledger.charge(request("q1", loss, principal="ann"))
-    assert ledger.charges() == ()
-
-
-def test_a_grant_is_charged_once_and_keeps_its_terms(ledger: Ledger) -> None:
+def test_an_answer_has_the_terms_of_a_grant_that_keeps_its_own(ledger: Ledger) -> None:
+    """And is charged once."""
     first = ledger.grant("plays", "ann", TERMS)
     assert ledger.grant("plays", "ann", TERMS) == first
     assert ledger.dataset("plays").spent == TERMS.total_loss()
     assert ledger.budgets() == (first,)
-    other = type(TERMS)(**{**vars(TERMS), "k_star": 21})
     with pytest.raises(LedgerError, match="other terms"):
-        ledger.grant("plays", "ann", other)
+        ledger.grant("plays", "ann", replace(TERMS, k_star=21))
+    for loss in (
+        pure(Fraction(1, 10)),
+        BoundedRange(Fraction(1, 100), 5, TERMS.delta, ADD_OR_REMOVE_ONE),
+        BoundedRange(TERMS.epsilon, 5, TERMS.delta / 2, ADD_OR_REMOVE_ONE),
+    ):
+        with pytest.raises(ParameterError, match="loss"):
+            ledger.charge(request("q1", loss, principal="ann"))
+    assert ledger.charges() == ()
 
 
 def test_grants_without_a_slack_compose_with_all_else_of_the_data_set(ledger: Ledger) -> None:
@@ -298,65 +222,35 @@ def test_a_revoked_budget_is_closed_for_good_and_stays_charged(tmp_path: Path) -
         charged(ledger, answer("b", 1))
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"key": ""},
-        {"key": "x" * 201},
-        {"key": "two\nlines"},
-        {"dataset": ""},
-        {"version": ""},
-        {"principal": ""},
-    ],
-    ids=str,
-)
-def test_a_request_that_makes_no_sense_is_refused(arguments: dict[str, object]) -> None:
-    fields: dict[str, object] = {**vars(request()), **arguments}
-    with pytest.raises(ParameterError, match=next(iter(arguments))):
-        ChargeRequest(**fields)  # type: ignore[arg-type]
+@pytest.mark.parametrize("field", ["key", "dataset", "version", "principal"])
+@pytest.mark.parametrize("text", ["", "x" * 201, "two\nlines"], ids=["none", "long", "lines"])
+def test_a_request_that_makes_no_sense_is_refused(field: str, text: str) -> None:
+    with pytest.raises(ParameterError, match=field):
+        ChargeRequest(**{**vars(request()), field: text})
 
 
 def test_the_totals_stay_exact_over_awkward_denominators(tmp_path: Path) -> None:
     """Beyond the 4300 decimal digits that Python would print."""
+    losses = [pure(Fraction(1, 2**255 - 1 - 2 * n)) for n in range(60)]
+    expected = sum((loss.epsilon for loss in losses), Fraction(0))
     with new_ledger(tmp_path) as ledger:
-        for n in range(60):
-            loss = pure(Fraction(1, 2**255 - 1 - 2 * n))
+        for n, loss in enumerate(losses):
             ledger.charge(request(str(n), loss))
-        expected = sum((Fraction(1, 2**255 - 1 - 2 * n) for n in range(60)), Fraction(0))
         assert epsilon_spent(ledger) == expected
     with open_ledger(tmp_path) as ledger:
         assert ledger.refused is None
         assert epsilon_spent(ledger) == expected
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A ledger with two releases and a pending charge, closed."""
-    with new_ledger(tmp_path) as ledger:
-        for key in ("monday", "tuesday"):
-            ledger.fulfill(charged(ledger, request(key)).id, f"the list of {key}".encode())
-        charged(ledger, request("wednesday"))
-    return tmp_path
-
-
-def run(path: Path, *statements: str) -> None:
+def run(path: Path, statement: str) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
-        for statement in statements:
-            database.execute(statement)
+        database.execute(statement)
 
 
-def test_a_missing_directory_is_a_clear_error(tmp_path: Path) -> None:
-    with pytest.raises(LedgerError, match="No such file or directory"):
-        Ledger(tmp_path / "none" / "ledger.sqlite", tmp_path / "mark")
-    with pytest.raises(LedgerError, match="No such file or directory"):
-        Ledger(tmp_path / "ledger.sqlite", tmp_path / "none" / "mark")
-    with pytest.raises(LedgerError, match="no regular file"):
-        Ledger(tmp_path, tmp_path / "mark")
-
-
-def test_a_file_that_is_not_ours_is_refused_and_left_as_it_is(folder: Path) -> None:
-    path, mark = files(folder)
-    newer, foreign, text = path, folder / "foreign", folder / "text"
+def test_a_file_that_is_not_ours_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    new_ledger(tmp_path).close()
+    newer, mark = files(tmp_path)
+    foreign, text = tmp_path / "foreign", tmp_path / "text"
     run(newer, "PRAGMA user_version = 2")
     run(foreign, "CREATE TABLE theirs (number)")
     text.write_text("a text that is longer than the header of a database" * 100)
@@ -366,24 +260,21 @@ def test_a_file_that_is_not_ours_is_refused_and_left_as_it_is(folder: Path) -> N
         with pytest.raises(LedgerError, match=said):
             Ledger(file, mark)
         assert file.read_bytes() == before
+    with pytest.raises(LedgerError, match="no regular file"):
+        Ledger(tmp_path, mark)
+    for paths in (
+        (tmp_path / "none" / "ledger", mark),
+        (tmp_path / "new", tmp_path / "none" / "m"),
+    ):
+        with pytest.raises(LedgerError, match="No such file or directory"):
+            Ledger(*paths)
 
 
-@pytest.mark.parametrize("left", [0.02, 0.3, 0.6, 0.95])
-def test_a_truncated_file_is_not_believed(folder: Path, left: float) -> None:
-    """An analyst asked, so no page is empty, and its end no loss."""
-    path, mark = files(folder)
-    with open_ledger(folder) as ledger:
-        ledger.grant("plays", "ann", TERMS)
-        charged(ledger, answer("q1", 5))
-    content = path.read_bytes()
-    path.write_bytes(content[: int(len(content) * left)])
-    with pytest.raises(LedgerError), Ledger(path, mark) as ledger:
-        ledger.charge(request("one more"))
-
-
-def test_no_row_is_replaced_by_a_program_of_ours(folder: Path) -> None:
-    """REPLACE is a deletion that fires no trigger by itself. Planted bug: no recursive_triggers."""
-    path, _ = files(folder)
+def test_no_row_is_replaced_by_a_program_of_ours(tmp_path: Path) -> None:
+    """REPLACE is a deletion that fires no trigger by itself."""
+    path, _ = files(tmp_path)
+    with new_ledger(tmp_path) as ledger:
+        charged(ledger, request())
     before = path.read_bytes()
     with (
         closing(connect(path, 1)) as database,
@@ -393,13 +284,14 @@ def test_no_row_is_replaced_by_a_program_of_ours(folder: Path) -> None:
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("name", ["ledger.sqlite-wal", "ledger.sqlite-shm"])
-def test_a_journal_that_others_may_write_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_journal_that_others_may_write_is_refused(tmp_path: Path) -> None:
     """Planted bug: a look at the ledger's own file only."""
     with new_ledger(tmp_path):
-        (tmp_path / name).chmod(0o602)
-        with pytest.raises(LedgerError, match=r"not yours alone.*\(chmod go-w\)"):
-            open_ledger(tmp_path)
+        for name in ("ledger.sqlite-wal", "ledger.sqlite-shm"):
+            (tmp_path / name).chmod(0o602)
+            with pytest.raises(LedgerError, match=r"not yours alone.*\(chmod go-w\)"):
+                open_ledger(tmp_path)
+            (tmp_path / name).chmod(0o600)
 
 
 def test_eight_threads_of_one_ledger_never_pass_the_cap(tmp_path: Path) -> None:
@@ -414,6 +306,21 @@ def test_eight_threads_of_one_ledger_never_pass_the_cap(tmp_path: Path) -> None:
         with ThreadPoolExecutor(8) as pool:
             answers = Counter(pool.map(spend, range(24)))
         assert answers == {"Charge": 10, "BudgetExceeded": 14}
+
+
+@pytest.mark.parametrize("left", [0.02, 0.6, 0.95])
+def test_a_truncated_file_is_not_believed(tmp_path: Path, left: float) -> None:
+    """An analyst asked, so no page is empty, and its end no loss."""
+    path, _ = files(tmp_path)
+    with new_ledger(tmp_path) as ledger:
+        ledger.grant("plays", "ann", TERMS)
+        for key in ("monday", "tuesday"):
+            ledger.fulfill(charged(ledger, request(key)).id, f"the list of {key}".encode())
+        charged(ledger, answer("q1", 5))
+    content = path.read_bytes()
+    path.write_bytes(content[: int(len(content) * left)])
+    with pytest.raises(LedgerError), open_ledger(tmp_path) as ledger:
+        ledger.charge(request("one more"))
 
 
 def test_who_finds_the_journal_being_changed_waits_and_tries_again() -> None:

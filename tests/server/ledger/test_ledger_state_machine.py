@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -13,7 +13,6 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
-    initialize,
     invariant,
     precondition,
     rule,
@@ -61,8 +60,6 @@ class Book:
 
 
 class Clerk(RuleBasedStateMachine):
-    """Plays every act on the ledger and in the book."""
-
     def __init__(self) -> None:
         super().__init__()
         self.folder = Path(tempfile.mkdtemp())
@@ -73,10 +70,6 @@ class Clerk(RuleBasedStateMachine):
     def teardown(self) -> None:
         self.ledger.close()
         shutil.rmtree(self.folder)
-
-    @initialize()
-    def check_new(self) -> None:
-        assert self.ledger.refused is None
 
     def ask(self, wanted: ChargeRequest, fits: bool) -> None:
         """`fits`: whether a new charge may be made."""
@@ -112,8 +105,7 @@ class Clerk(RuleBasedStateMachine):
     @rule(key=keys, k=st.integers(1, 8))
     def query(self, key: str, k: int) -> None:
         had = self.book.answered
-        wanted = answer(key, k)
-        wanted = ChargeRequest(**{**vars(wanted), "version": str(self.book.version)})
+        wanted = replace(answer(key, k), version=str(self.book.version))
         if had is None:
             if ("ann", key) not in self.book.paid:
                 with pytest.raises(LedgerError, match="no budget"):
@@ -216,15 +208,13 @@ def _sum(losses: list[Loss]) -> RunningLoss:
 
 
 def play(examples: int, steps: int) -> None:
-    run_state_machine_as_test(
-        Clerk,
-        settings=settings(
-            max_examples=examples,
-            stateful_step_count=steps,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-        ),
+    how = settings(
+        max_examples=examples,
+        stateful_step_count=steps,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
     )
+    run_state_machine_as_test(Clerk, settings=how)
 
 
 def test_the_ledger_agrees_with_a_simple_book() -> None:

@@ -24,7 +24,6 @@ EXPECTED = ([0, 0, 1, 1], [2, 1, 2, 0], [4.0, 3.5, 1.0, 5.0], 2, ("2", "9", "10"
 
 
 def write_parquet(path: Path, select: str) -> Path:
-    """A parquet file of the rows of a query."""
     duckdb.execute(f"COPY ({select}) TO '{path}' (FORMAT parquet)")
     return path
 
@@ -48,25 +47,21 @@ def objects() -> str:
 
 
 TEXTS = {
-    "ratings.csv": "userId,movieId,rating,timestamp\n" + lines(","),
     "with-a-byte-order-mark.csv": "\ufeffuserId,movieId,rating,timestamp\n" + lines(","),
     "generic.csv": HEADER + lines(",", 3),
     "windows-lines.csv": (HEADER + lines(",", 3)).replace("\n", "\r\n"),
     "other-order.csv": (
         'note,rating,item,user\n"a,\nb",4,10,7\n,3.5,"9",7\n"""",1,10,3\nx, 5 , 2 , 3\n'
     ),
-    "no-last-newline.csv": (HEADER + lines(",", 3)).rstrip(),
-    "empty-lines.csv": "\n\n".join((HEADER + lines(",", 3)).split("\n")),
+    "empty-lines.csv": "\n\n".join((HEADER + lines(",", 3)).split("\n")).rstrip(),
     "tabs.tsv": HEADER.replace(",", "\t") + lines("\t", 3),
-    "semicolons.csv": HEADER.replace(",", ";") + lines(";", 3),
     "u.data": lines("\t"),
     "ratings.dat": lines("::"),
     "part.dat": lines("::"),
     "ratings.jsonl": objects(),
 }
 PARQUET = {
-    "numbers": 'SELECT a AS "user", b AS item, c AS rating',
-    "MovieLens names": "SELECT 0 AS timestamp, c AS rating, b AS movieId, a AS userId",
+    "numbers": "SELECT 0 AS timestamp, c AS rating, b AS movieId, a AS userId",
     "text": 'SELECT a::VARCHAR AS "user", b::VARCHAR AS item, c::VARCHAR AS rating',
     "floats": 'SELECT a::DOUBLE AS "user", b::DOUBLE AS item, c::FLOAT AS rating',
 }
@@ -76,41 +71,34 @@ def zstd(data: bytes) -> bytes:
     return bytes(pa.compress(data, "zstd", asbytes=True))
 
 
-@pytest.mark.parametrize("pack", [bytes, gzip.compress, zstd], ids=["plain", "gzip", "zstd"])
 @pytest.mark.parametrize("name", TEXTS)
-def test_a_text_format_gives_the_table(
-    tmp_path: Path, name: str, pack: Callable[[bytes], bytes]
-) -> None:
-    """Packed or not, whatever its name."""
-    table, left_out = read_ratings(written(tmp_path / name, pack(TEXTS[name].encode())))
-    assert (*EXPECTED, 0) == (*plain(table), left_out.count)
+def test_a_text_format_gives_the_table(tmp_path: Path, name: str) -> None:
+    for pack in (bytes, gzip.compress, zstd):
+        table, left_out = read_ratings(written(tmp_path / name, pack(TEXTS[name].encode())))
+        assert (*EXPECTED, 0) == (*plain(table), left_out.count)
 
 
 @pytest.mark.parametrize("name", PARQUET)
 def test_parquet_gives_the_table(tmp_path: Path, name: str) -> None:
-    """Planted bug: of a column of floating point, since a value is missing, 10 is "10.0"."""
     rows = "(VALUES (7, 10, 4.0), (7, 9, 3.5), (3, 10, 1.0), (3, 2, 5.0)) AS t(a, b, c)"
     path = write_parquet(tmp_path / "ratings.parquet", f"{PARQUET[name]} FROM {rows}")
     table, left_out = read_ratings(path)
     assert (*EXPECTED, 0) == (*plain(table), left_out.count)
 
 
-def test_item_keys_are_sorted_numbers_first(tmp_path: Path) -> None:
-    keys = ("x", "10", "b", "9", "7", "-1", "007", "B", "a", "07", "2")
-    rows = HEADER + "".join(f"u,{key},1\n" for key in keys)
-    table, _ = read_ratings(written(tmp_path / "r.csv", rows))
-    assert table.item_keys == ("2", "007", "07", "7", "9", "10", "-1", "B", "a", "b", "x")
-
-
 def test_of_several_ratings_of_one_item_the_last_stays(tmp_path: Path) -> None:
-    """And people are in the order of their first rows. Planted bug: the first stays."""
+    """People are in the order of their first rows, items by their keys, numbers first. Planted bug:
+    the first stays.
+    """
     rows = "bob,1,1\nada,2,1\nbob,3,1\nbob,1,5\n"
     table, left_out = read_ratings(written(tmp_path / "r.csv", HEADER + rows), most_bad=0)
     assert plain(table) == ([1, 0, 0], [1, 2, 0], [1.0, 1.0, 5.0], 2, ("1", "2", "3"))
+    keys = ("x", "10", "b", "7", "-1", "007", "B", "07", "2")
+    more = HEADER + "".join(f"u,{key},1\n" for key in keys)
+    sorted_keys = read_ratings(written(tmp_path / "keys.csv", more))[0].item_keys
+    assert sorted_keys == ("2", "007", "07", "7", "10", "-1", "B", "b", "x")
     assert left_out.lines == ("1: the same person rates the same item again further down (line 2)",)
 
-
-# -- bad rows ----------------------------------------------------------------------------------
 
 PLAIN = "characters without control characters"
 KEY = f"must be 1 to 200 {PLAIN}"
@@ -118,15 +106,12 @@ FIELDS = "a row must have 3 fields separated by ','"
 BAD = {
     b"1,2": FIELDS,
     b"1,2,3,4": FIELDS,
-    b",2,3": f"user {KEY}",
     b"  ,2,3": f"user {KEY}",
-    b"1,,3": f"item {KEY}",
     b"1," + b"i" * 201 + b",3": f"item {KEY}",
-    b"1,i\x1b[31m,3": f"item {KEY}",
     b"1,i\rj,3": f"item {KEY}",
     **{
         b"1,2," + rating: "rating must be a finite number"
-        for rating in (b"abc", b"", b"1_0", b"nan", b"-inf", b"1e999")
+        for rating in (b"", b"1_0", b"nan", b"1e999")
     },
     b"1,2,3\0": "a row must be text without NUL and control characters",
     b"1,\xff,3": "a row must be text in utf-8",
@@ -149,15 +134,12 @@ def test_a_bad_row_is_counted_with_line_and_reason(tmp_path: Path, row: bytes) -
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        ("NULL, 2, 3", f"user {KEY}"),
         ("'nan'::DOUBLE, 2, 3", f"user {KEY}"),
         ("1, 'nan'::FLOAT, 3", f"item {KEY}"),
-        ("1, 2, NULL", "rating must be a finite number"),
         ("1, 2, 'inf'::DOUBLE", "rating must be a finite number"),
     ],
 )
 def test_nan_is_null_is_missing(tmp_path: Path, row: str, reason: str) -> None:
-    """Planted bug: a person "nan"."""
     select = f'SELECT * FROM (VALUES ({row}), (8, 9, 1)) AS t("user", item, rating)'
     table, left_out = read_ratings(write_parquet(tmp_path / "r.parquet", select), most_bad=1)
     assert plain(table) == ([0], [0], [1.0], 1, ("9",))
@@ -165,7 +147,6 @@ def test_nan_is_null_is_missing(tmp_path: Path, row: str, reason: str) -> None:
 
 
 def test_a_file_of_which_many_rows_are_bad_is_refused(tmp_path: Path) -> None:
-    """Planted bug: Last.fm's plays, user, artist's id, artist and plays, read as u.data."""
     rows = HEADER + "a,b,1\n" * 8 + "a,b\n"
     assert read_ratings(written(tmp_path / "r.csv", rows), most_bad=0.2)[1].count == 8
     with pytest.raises(DataError, match=r"1 of 9 rows cannot be used, .* --max-bad-rows names"):
@@ -187,12 +168,9 @@ def test_another_scale_is_refused_with_its_line(
         read_ratings(path, counts=counts)
 
 
-# -- files that are refused --------------------------------------------------------------------
-
 MANY = HEADER.encode() + b"".join(b"%d,%d,3\n" % (user, user) for user in range(20_000))
 REFUSED = {
     "empty": (b"", "the file is empty"),
-    "empty gzip": (gzip.compress(b""), "the file is empty"),
     "gzip cut in the first line": (gzip.compress(MANY)[:15], "what is packed in it is cut short"),
     "gzip cut at the end": (gzip.compress(MANY)[:-4], "what is packed in it is cut short"),
     "gzip with a wrong sum": (
@@ -208,7 +186,6 @@ REFUSED = {
     "a first line that may be somebody's": (b"1,2,3\n", "userId,movieId,rating$"),
     "a column missing": (b"user,item\n1,2\n", "no table of ratings, .*; it has user, item$"),
     "a column twice": (b"user,item,item,rating\n1,2,2,3\n", "two of its columns have one name"),
-    "an open quote": (b'user,item,rating\n1,"2,3\n1,2,3\n', "a quote is not closed, or text"),
     "text after a quote": (b'user,item,rating\n1,"2"x,3\n', "a quote is not closed, or text"),
     "a blank first line": (b"\nuser,item,rating\n1,2,3\n", "its first line is empty"),
     "returns alone": (b"user,item,rating\r1,2,3\r", "its lines end in returns alone"),
@@ -251,9 +228,6 @@ def test_progress_rises_over_all_files_to_one(
     assert len(shares) >= 6
 
 
-# -- folders and patterns ----------------------------------------------------------------------
-
-
 def folder_of(tmp_path: Path, **files: str) -> Path:
     folder = tmp_path / "parts"
     folder.mkdir()
@@ -262,18 +236,14 @@ def folder_of(tmp_path: Path, **files: str) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("pattern", ["", "*.csv"])
-def test_people_are_in_the_order_of_names_and_rows(tmp_path: Path, pattern: str) -> None:
-    """Planted bug: files in the order in which a disk lists them, or codes of one file alone."""
-    folder = folder_of(tmp_path, b="ada,9,1\nbob,10,2\n", a="cy,10,3\nada,2,4\n")
-    table, _ = read_ratings(folder / pattern if pattern else folder)
-    assert plain(table) == ([0, 1, 1, 2], [2, 0, 1, 2], [3.0, 4.0, 1.0, 2.0], 3, ("2", "9", "10"))
-
-
 def test_a_bad_row_is_told_with_its_own_file_and_line(tmp_path: Path) -> None:
-    """Planted bug: the name of the folder, or lines counted on from file to file."""
-    folder = folder_of(tmp_path, a="ada,9,1\n", b='"bob\nby",10,2\nbob\nbob,x,none\n')
-    _, left_out = read_ratings(folder, most_bad=1)
+    """And people are in the order of names and rows. Planted bugs: files in the order in which a
+    disk lists them; codes of one file alone; lines counted on from file to file.
+    """
+    folder = folder_of(tmp_path, b='"bob\nby",10,2\nbob\nbob,x,none\n', a="cy,10,3\nada,9,1\n")
+    table, left_out = read_ratings(folder, most_bad=1)
+    assert plain(table) == ([0, 1], [1, 0], [3.0, 1.0], 2, ("9", "10"))
+    assert plain(read_ratings(folder / "*.csv", most_bad=1)[0]) == plain(table)
     assert left_out.lines == (
         f"1: {FIELDS} (line 4 of b.csv)",
         "1: rating must be a finite number (line 5 of b.csv)",
@@ -291,7 +261,6 @@ UNFIT: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda f: (f / "a.csv.gz").write_bytes(gzip.compress(HEADER.encode() + b"1,2,3")),
         "it is packed text, .*a.csv text",
     ),
-    "other columns": (lambda f: (f / "b.csv").write_text("item,user,rating\n"), "same columns"),
     "parquet": (
         lambda f: write_parquet(f / "z.parquet", "SELECT 1"),
         "it is parquet, .*a.csv",
@@ -310,11 +279,7 @@ def test_a_folder_with_something_else_in_it_is_refused(tmp_path: Path, case: str
         read_ratings(folder)
 
 
-# -- encodings and values of parquet -----------------------------------------------------------
-
-
 def test_a_file_that_is_mostly_no_utf8_is_latin_1_and_says_so(tmp_path: Path) -> None:
-    """Planted bug: one byte that is no UTF-8 makes latin-1 of a file of UTF-8."""
     rows = HEADER + "é,1,5\nü,2,5\n"
     table, left_out = read_ratings(written(tmp_path / "old.csv", rows.encode("latin-1")))
     assert (table.n_people, left_out.count) == (2, 0)
@@ -330,8 +295,6 @@ def test_a_file_that_is_mostly_no_utf8_is_latin_1_and_says_so(tmp_path: Path) ->
     ("value", "kind", "key"),
     [
         ("'01'", "VARCHAR", "01"),
-        ("1", "BIGINT", "1"),
-        ("1", "DOUBLE", "1"),
         ("3.7", "FLOAT", "3.7"),
         ("true", "BOOLEAN", "true"),
         ("9007199254740993", "BIGINT", "9007199254740993"),
@@ -342,23 +305,17 @@ def test_a_file_that_is_mostly_no_utf8_is_latin_1_and_says_so(tmp_path: Path) ->
 def test_a_key_of_parquet_is_what_one_writes(
     tmp_path: Path, value: str, kind: str, key: str
 ) -> None:
-    """Planted bug: 3.7 in single precision read as 3.7000000477."""
+    """Planted bugs: 3.7 in single precision read as 3.7000000477; the place behind the last of 128
+    values, as a code of one byte.
+    """
     select = f'SELECT 1 AS "user", {value}::{kind} AS item, 3.7::FLOAT AS rating'
     table, _ = read_ratings(write_parquet(tmp_path / "r.parquet", select))
     assert (table.item_keys, table.rating.tolist()) == ((key,), [3.7])
-
-
-def test_ratings_in_a_full_dictionary_of_bytes_are_read(tmp_path: Path) -> None:
-    """Planted bug: the place behind the last of 128 values, as a code of one byte."""
     texts = pa.array(list(map(str, range(128))))
     column = texts.dictionary_encode().cast(pa.dictionary(pa.int8(), pa.string()))
-    parquet.write_table(
-        pa.table({"user": texts, "item": texts, "rating": column}), tmp_path / "r.parquet"
-    )
+    coded = pa.table({"user": texts, "item": texts, "rating": column})
+    parquet.write_table(coded, tmp_path / "r.parquet")
     assert read_ratings(tmp_path / "r.parquet")[0].rating.tolist() == list(range(128))
-
-
-# -- files that change ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("is_coded", [False, True])
@@ -381,8 +338,6 @@ def test_a_mistake_of_a_program_is_not_called_a_file_that_cannot_be_read(tmp_pat
     with pytest.raises(KeyError, match="mistaken"), unpacked(str(path)):
         raise KeyError("mistaken")
 
-
-# -- items ----------------------------------------------------------------------------------------
 
 FLAGS_1 = "0|0|0|1|1|1" + "|0" * 13
 FLAGS_2 = "1" + "|0" * 18
@@ -414,7 +369,6 @@ BAD_ITEMS = {
     ",Heat,,": f"item must be 1 to 200 {PLAIN}",
     "1,,,": f"title must be 1 to 500 {PLAIN}",
     f"1,{'t' * 501},,": f"title must be 1 to 500 {PLAIN}",
-    "1,He\x1bat,,": f"title must be 1 to 500 {PLAIN}",
     f"1,e{chr(0x301) * 9},,": "title must be text with at most 8 combining marks in a row",
     "1,Heat,soon,": "year must be a whole number from 1 to 9999",
     "1,Heat,0,": "year must be a whole number from 1 to 9999",
@@ -429,33 +383,6 @@ def test_a_format_gives_the_items(tmp_path: Path, name: str) -> None:
     assert (items, left_out.count) == (ITEMS, 0)
 
 
-TITLES = [
-    ("Heat (1995)", "Heat", 1995),
-    ("  Heat  (1995)  ", "Heat", 1995),
-    ("Heat(1995)", "Heat", 1995),
-    ("Heat", "Heat", None),
-    ("Heat (1995) again", "Heat (1995) again", None),
-    ("Babylon (1994-1998)", "Babylon (1994-1998)", None),
-    ("Heat (95)", "Heat (95)", None),
-    ("Heat (١٩٩٥)", "Heat (١٩٩٥)", None),
-    ("(1995)", "(1995)", None),
-    ("1984 (1956)", "1984", 1956),
-    ("Seven (Se7en) (1995)", "Seven (Se7en)", 1995),
-]
-
-
-def test_a_year_at_the_end_of_the_title_is_taken_from_it(tmp_path: Path) -> None:
-    rows = "".join(f"{at},{text}\n" for at, (text, _, _) in enumerate(TITLES))
-    items, _ = read_items(written(tmp_path / "items.csv", f"item,title\n{rows}"))
-    assert [(item.title, item.year) for item in items.values()] == [row[1:] for row in TITLES]
-
-
-def test_a_year_column_goes_before_the_year_in_the_title(tmp_path: Path) -> None:
-    rows = "1,Heat (1995),2017\n2,Heat (1995),\n3,Heat (1995), \n"
-    items, _ = read_items(written(tmp_path / "items.csv", f"item,title,year\n{rows}"))
-    assert [item.year for item in items.values()] == [2017, 1995, 1995]
-
-
 @pytest.mark.parametrize("row", BAD_ITEMS, ids=range(len(BAD_ITEMS)))
 def test_a_bad_item_is_counted_with_line_and_reason(tmp_path: Path, row: str) -> None:
     path = written(tmp_path / "items.csv", f"item,title,year,genres\n{row}\n2,Ran,1985,War\n")
@@ -464,19 +391,30 @@ def test_a_bad_item_is_counted_with_line_and_reason(tmp_path: Path, row: str) ->
     assert left_out.lines == (f"1: {BAD_ITEMS[row]} (line 2)",)
 
 
-def test_a_genre_flag_is_zero_or_one(tmp_path: Path) -> None:
-    path = written(tmp_path / "u.item", f"1|Heat||||{FLAGS_1}\n2|Ran||||7{'|0' * 18}\n")
-    _, left_out = read_items(path, most_bad=0.5)
-    assert left_out.lines == ("1: the flag of genre unknown must be 0 or 1 (line 2)",)
-
-
-def test_of_two_rows_of_one_item_the_last_stays(tmp_path: Path) -> None:
-    path = written(tmp_path / "items.csv", "item,title\n1,Heat\n2,Ran\n1,Ronin\n")
+def test_a_year_at_the_end_of_the_title_is_taken_from_it(tmp_path: Path) -> None:
+    """Where no column has it. Of two rows of one item, the last stays."""
+    titles = [
+        ("Ran,", "Ran", None),
+        ("  Heat  (1995)  ,", "Heat", 1995),
+        ("Heat(1995),2017", "Heat", 2017),
+        ("Heat (1995) again, ", "Heat (1995) again", None),
+        ("Babylon (1994-1998),", "Babylon (1994-1998)", None),
+        ("Heat (95),", "Heat (95)", None),
+        ("Heat (١٩٩٥),", "Heat (١٩٩٥)", None),
+        ("(1995),", "(1995)", None),
+        ("Seven (Se7en) (1995),", "Seven (Se7en)", 1995),
+    ]
+    rows = "".join(f"{at},{text}\n" for at, (text, _, _) in enumerate(titles))
+    path = written(tmp_path / "items.csv", f"item,title,year\n0,Ronin,1998\n{rows}")
     items, left_out = read_items(path)
-    assert {"1": ItemRow("Ronin", None, ()), "2": ItemRow("Ran", None, ())} == items
+    read = [(items[str(at)].title, items[str(at)].year) for at in range(9)]
+    assert read == [row[1:] for row in titles]
     assert left_out.count == 1
 
 
-def test_a_file_of_other_columns_is_refused_with_those_that_it_has(tmp_path: Path) -> None:
+def test_a_file_of_items_has_their_columns_and_flags(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no table of items, .* item,title or movieId,title; it h"):
         read_items(written(tmp_path / "items.csv", "item,name\n1,Heat\n"))
+    path = written(tmp_path / "u.item", f"1|Heat||||{FLAGS_1}\n2|Ran||||7{'|0' * 18}\n")
+    _, left_out = read_items(path, most_bad=0.5)
+    assert left_out.lines == ("1: the flag of genre unknown must be 0 or 1 (line 2)",)

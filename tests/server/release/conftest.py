@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -11,9 +12,11 @@ from typing import Any
 import pytest
 from server.release.typed import Captured, Run
 
+from askew.dp.analyst import PayWhatYouGet
 from askew.dp.composition import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.dp.release import PRIVACY_UNIT
+from askew.mechanisms.kinds import KINDS
 from askew_server.cli import release_run
 from askew_server.counting import CountingTask, EventSource, TopCounts
 from askew_server.ledger import Ledger
@@ -24,6 +27,33 @@ from askew_server.release.plan import MechanismRequest, ReleasePlan
 COUNTS = TopCounts(("d", "b", "e", "a", "c"), (5000, 4000, 3000, 20, 10))
 FORECAST = cache(foreseeing.forecast)
 CAP = PrivacyFilter(epsilon=Fraction(100), delta=Fraction(1, 1000))
+MILLIONTH = Fraction(1, 10**6)
+OFFERED = CountingTask(events="log.csv", max_items_per_unit=10, limit=1001)
+# At epsilon 1/2 an output, the items at 3,000 and more are far above the threshold, which is at
+# 1 + ln(10 / delta) / epsilon = 48, and the items at 20 and 10 are below it.
+TERMS = PayWhatYouGet(
+    k_star=12,
+    l_star=4,
+    epsilon=Fraction(1, 2),
+    delta=Fraction(1, 10**9),
+    slack=Fraction(1, 10**8),
+)
+
+
+ASKED = MechanismRequest(
+    k=3,
+    epsilon=Fraction(2),
+    delta=Fraction(0),
+    neighbors=ADD_OR_REMOVE_ONE,
+    max_items_per_unit=10,
+    share=Fraction(0),
+)
+MakePlan = Callable[..., ReleasePlan]
+Count = Callable[[CountingTask], TopCounts]
+
+
+def delta_for(mechanism: str) -> Fraction:
+    return MILLIONTH if KINDS[mechanism].needs_delta else Fraction(0)
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +65,6 @@ def foreseen_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def paths(tmp_path: Path) -> tuple[Path, Path]:
-    """Where a ledger and its mark lie."""
     return tmp_path / "ledger.sqlite", tmp_path / "mark"
 
 
@@ -48,34 +77,20 @@ def ledger(paths: tuple[Path, Path]) -> Iterator[Ledger]:
 
 
 @pytest.fixture
-def plan_of() -> Callable[..., ReleasePlan]:
+def plan_of() -> MakePlan:
     """Makes a plan, of whatever differs from three items by canonical with a public catalog."""
 
     def make(**changes: Any) -> ReleasePlan:
         source = EventSource(events="log.csv", catalog=changes.pop("catalog", "films.csv"))
-        asked: dict[str, Any] = {
-            "k": 3,
-            "epsilon": Fraction(2),
-            "delta": Fraction(0),
-            "neighbors": ADD_OR_REMOVE_ONE,
-            "max_items_per_unit": 10,
-            "share": Fraction(0),
-        }
-        asked |= {name: changes.pop(name) for name in [*asked] if name in changes}
-        values = {
-            "dataset": "films",
-            "version": "1",
-            "source": source,
-            "mechanism": "canonical",
-            "asked": MechanismRequest(**asked),
-        }
-        return ReleasePlan(**{**values, **changes})
+        asked = {name: changes.pop(name) for name in vars(ASKED) if name in changes}
+        values = {"source": source, "mechanism": "canonical", "asked": replace(ASKED, **asked)}
+        return ReleasePlan(**{"dataset": "films", "version": "1", **values, **changes})
 
     return make
 
 
 @pytest.fixture
-def count() -> Callable[[CountingTask], TopCounts]:
+def count() -> Count:
     """Counts as an engine would, without an engine."""
     return lambda _: COUNTS
 

@@ -2,7 +2,6 @@
 
     python doomed_release.py FOLDER points            prints every point that a release passes
     python doomed_release.py FOLDER at POINT ...      in FOLDER/0, FOLDER/1 ... dies at each POINT
-    python doomed_release.py FOLDER random N SEED     N releases, each killed after a random while
 
 A folder holds ledger.sqlite, its mark, log.csv and films.csv. What is shown is
 appended to its file `shown`, a line at a time, as a reader would have got it.
@@ -11,12 +10,10 @@ appended to its file `shown`, a line at a time, as a reader would have got it.
 from __future__ import annotations
 
 import os
-import random
 import signal
 import sqlite3
 import sys
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cache, partial
 from pathlib import Path
@@ -32,22 +29,9 @@ from askew_server.ledger import Ledger, StoredRelease, store
 from askew_server.release.forecast import forecast
 from askew_server.release.plan import ReleasePlan
 
-Reached = Callable[[str], None]
 EPSILON = Fraction(1, 100)
 # What is foreseen is said before anything is at stake, and is the same for all of them.
 setattr(release_run, "forecast", cache(forecast))  # noqa: B010
-
-
-def asked(folder: Path, as_of: str) -> dict[str, Any]:
-    return {
-        "source": EventSource(events=str(folder / "log.csv"), catalog=str(folder / "films.csv")),
-        "k": 3,
-        "epsilon": EPSILON,
-        "delta": Fraction(0),
-        "mechanism": None,
-        "max_items_per_unit": 10,
-        "as_of": as_of,
-    }
 
 
 def release(folder: Path, as_of: str, *, again: bool = False) -> None:
@@ -55,12 +39,22 @@ def release(folder: Path, as_of: str, *, again: bool = False) -> None:
         with (folder / "shown").open("ab") as file:
             file.write(stored.payload + b"\n")
 
-    place = Workplace(ledger=folder / "ledger.sqlite")
     with patch.multiple(release_run, show=show, _say=lambda *_: None):
-        release_run.run(place, as_json=True, **asked(folder, as_of), again=again)
+        release_run.run(
+            Workplace(ledger=folder / "ledger.sqlite"),
+            as_json=True,
+            source=EventSource(events=str(folder / "log.csv"), catalog=str(folder / "films.csv")),
+            k=3,
+            epsilon=EPSILON,
+            delta=Fraction(0),
+            mechanism=None,
+            max_items_per_unit=10,
+            as_of=as_of,
+            again=again,
+        )
 
 
-def watch(reached: Reached) -> None:
+def watch(reached: Callable[[str], object]) -> None:
     """Names every step of a release, and calls `reached` with each name."""
     phase = [""]
 
@@ -99,14 +93,6 @@ def watch(reached: Reached) -> None:
     sqlite3.connect = lambda *a, **k: connect(*a, **k, factory=Doomed)  # type: ignore[assignment]
 
 
-def die_at(point: str) -> None:
-    def reached(name: str) -> None:
-        if name == point:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    watch(reached)
-
-
 def fork(child: Callable[[], None]) -> int:
     """A process that has everything imported and nothing open."""
     process = os.fork()
@@ -116,58 +102,31 @@ def fork(child: Callable[[], None]) -> int:
     return process
 
 
-def exit_code(process: int) -> int:
-    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-
-
 def write(text: object) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()  # before the next fork, which would write it again
 
 
-def kill_at(folder: Path, points: list[str]) -> None:
+def kill_at(folder: Path, points: Sequence[str]) -> None:
     def doomed(number: int, point: str) -> None:
-        die_at(point)
+        watch(lambda name: os.kill(os.getpid(), signal.SIGKILL) if name == point else None)
         release(folder / str(number), "key")
 
     release(folder / str(len(points)), "foresees")
     for number, point in enumerate(points):
-        write(exit_code(fork(partial(doomed, number, point))))
+        process = fork(partial(doomed, number, point))
+        write(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]))
 
 
-def kill_at_random(folder: Path, kills: int, seed: int) -> None:
-    """Kills at any instruction: some releases finish before, and are not counted."""
-    chance = random.Random(seed)
-    release(folder, "cold")
-    started = time.monotonic()
-    release(folder, "warm")
-    span = time.monotonic() - started
-    killed = attempt = 0
-    while killed < kills:
-        child = fork(partial(release, folder, f"key{attempt}"))
-        time.sleep(chance.uniform(0, 1.2 * span))
-        os.kill(child, signal.SIGKILL)
-        killed += exit_code(child) < 0
-        attempt += 1
-    write(attempt)
-
-
-def print_points(folder: Path) -> None:
-    seen: dict[str, None] = {}
-    watch(seen.setdefault)
-    release(folder, "points")
-    write("\n".join(seen))
-
-
-def main() -> None:
-    folder, what, *rest = Path(sys.argv[1]), *sys.argv[2:]
+def main(folder: Path, what: str, *points: str) -> None:
     if what == "at":
-        kill_at(folder, rest)
-    elif what == "points":
-        print_points(folder)
+        kill_at(folder, points)
     else:
-        kill_at_random(folder, int(rest[0]), int(rest[1]))
+        seen: dict[str, None] = {}
+        watch(seen.setdefault)
+        release(folder, "points")
+        write("\n".join(seen))
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1]), *sys.argv[2:])

@@ -52,7 +52,7 @@ for name in (path, mark, path.with_name(path.name + "-wal")):
         continue
 print(json.dumps(said))
 """
-Publish = Callable[[Ledger], bytes]
+Publish = Callable[[Ledger], str]
 
 
 @pytest.fixture
@@ -67,50 +67,47 @@ def place() -> Iterator[Path]:
 def publish(
     plan_of: Callable[..., ReleasePlan], count: Callable[[CountingTask], TopCounts]
 ) -> Publish:
-    """One more public release: its bytes."""
+    """One more public release, as it is stored."""
 
-    def made(book: Ledger) -> bytes:
+    def publish(book: Ledger) -> str:
         plan = plan_of(k=1 + len(book.charges()))
-        return ReleaseJob(book, count, SystemBits()).publish(plan, plan.charge_request()).payload
+        job = ReleaseJob(book, count, SystemBits())
+        return job.publish(plan, plan.charge_request()).payload.decode()
 
-    return made
+    return publish
 
 
 def opened(place: Path) -> Ledger:
-    return Ledger(place / "ledger.sqlite", place / "mark")
-
-
-def readable(place: Path) -> None:
-    """What the operator does once: the account of the reader may read the ledger."""
-    with opened(place) as book:
-        book.open_dataset("films", "1", CAP, PRIVACY_UNIT, ADD_OR_REMOVE_ONE)
-    (place / "ledger.sqlite").chmod(0o644)
+    """The operator's ledger, which the account of the reader may read."""
+    book = Ledger(place / "ledger.sqlite", place / "mark")
+    book.open_dataset("films", "1", CAP, PRIVACY_UNIT, ADD_OR_REMOVE_ONE)
+    return book
 
 
 def read_as_nobody(place: Path, *groups: int) -> list[str]:
     """The releases that the other account gets, in some groups; that it cannot write is checked."""
-    paths = (place / "ledger.sqlite", place / "mark")
-    made = subprocess.run(
-        [sys.executable, "-c", READER, *map(str, (*paths, *groups))],
+    done = subprocess.run(
+        [sys.executable, "-c", READER, place / "ledger.sqlite", place / "mark", *map(str, groups)],
         env=ENVIRONMENT,
         capture_output=True,
         text=True,
         timeout=100,
         check=False,
     )
-    assert made.returncode == 0, made.stderr
-    *said, refusal = json.loads(made.stdout)
+    assert done.returncode == 0, done.stderr
+    *said, refusal = json.loads(done.stdout)
     assert "cannot be used" in refusal  # and after it, nothing was written
-    return [str(each) for each in said]
+    return list(map(str, said))
 
 
 def test_another_account_reads_beside_an_open_ledger(place: Path, publish: Publish) -> None:
     """Planted bug: opening the ledger takes the reader's right away."""
-    readable(place)
+    opened(place).close()
+    (place / "ledger.sqlite").chmod(0o644)
     with opened(place) as book:
-        payloads = [publish(book).decode(), publish(book).decode()]
+        payloads = [publish(book), publish(book)]
         assert read_as_nobody(place) == payloads
-        payloads.append(publish(book).decode())
+        payloads.append(publish(book))
         assert read_as_nobody(place) == payloads
 
 
@@ -138,9 +135,8 @@ def test_a_group_of_readers_reads_beside_an_open_ledger(place: Path, publish: Pu
 
     Planted bug: a folder of the same group without its set-group-id bit.
     """
-    readable(place)
     with opened(place) as book:
-        payloads = [publish(book).decode()]
+        payloads = [publish(book)]
     for path in (place, *place.iterdir()):
         os.chown(path, OPERATOR, READERS)
     place.chmod(0o2750)
@@ -164,8 +160,8 @@ def test_a_group_of_readers_reads_beside_an_open_ledger(place: Path, publish: Pu
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o644])
 def test_who_may_read_the_ledger_stays_as_the_operator_set_it(place: Path, mode: int) -> None:
-    """Its journal, too. Planted bug: 0600 at every opening."""
-    readable(place)
+    """Its journal, too."""
+    opened(place).close()
     path = place / "ledger.sqlite"
     path.chmod(mode)
     with opened(place):

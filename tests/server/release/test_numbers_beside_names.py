@@ -3,45 +3,39 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 from server.release import typed
-from server.release.conftest import COUNTS
+from server.release.conftest import COUNTS, MILLIONTH, MakePlan
 from server.release.typed import USAGE, Captured, Run, ledger_shown, release_in
 
 from askew.dp.composition import basic, delta_of, epsilon_of
-from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, BoundedRange
+from askew.dp.privacy import ADD_OR_REMOVE_ONE, BoundedRange, NeighboringRelation
 from askew.mechanisms.kinds import KINDS
 from askew.mechanisms.noisy_counts import NoisyCounts
 from askew.noise.randomness import SystemBits
 from askew_server.cli.releases import release_in_words
 from askew_server.counting import TopCounts
-from askew_server.release.plan import ReleasePlan, parts_of
+from askew_server.release.plan import parts_of
 
-MakePlan = Callable[..., ReleasePlan]
-HALF, MILLIONTH = Fraction(1, 2), Fraction(1, 10**6)
-
-
+HALF = Fraction(1, 2)
 ONE_WAY = {"limited-domain", "laplace-domain"}  # which know no REPLACE_ONE
-EACH = [
-    *((name, ADD_OR_REMOVE_ONE) for name in KINDS),
-    *((name, REPLACE_ONE) for name in KINDS if name not in ONE_WAY),
-]
 
 
 @pytest.mark.parametrize(("share", "k"), [(HALF, 60), (Fraction(1, 10), 5)])
-@pytest.mark.parametrize(("mechanism", "neighbors"), EACH)
+@pytest.mark.parametrize("mechanism", KINDS)
+@pytest.mark.parametrize("neighbors", NeighboringRelation)
 def test_items_and_counts_cost_together_what_was_asked_and_are_charged_so(
-    plan_of: MakePlan, mechanism: str, neighbors: object, share: Fraction, k: int
+    plan_of: MakePlan, mechanism: str, neighbors: NeighboringRelation, share: Fraction, k: int
 ) -> None:
     """Exactly, by basic composition of the two losses; of 60 counts the noise is Gaussian, and has
-    a delta. Planted bugs: the selection keeps the whole epsilon; the charge is that of the
-    selection's rounds; a mechanism keeps its whole delta.
+    a delta.
     """
     asked = {"k": k, "delta": MILLIONTH, "share": share, "max_items_per_unit": 60}
+    if mechanism in ONE_WAY:
+        neighbors = ADD_OR_REMOVE_ONE
     plan = plan_of(mechanism=mechanism, neighbors=neighbors, **asked)
     selected, noise = parts_of(plan.asked, plan.kind)
     assert isinstance(noise, NoisyCounts)
@@ -60,18 +54,9 @@ def test_items_and_counts_cost_together_what_was_asked_and_are_charged_so(
         assert [whole.epsilon, whole.delta] == [2, parts]
 
 
-def test_a_delta_that_nothing_needs_is_not_spent(plan_of: MakePlan) -> None:
-    """Of few counts geometric noise errs less, and costs no delta."""
-    assert plan_of(delta=MILLIONTH, share=HALF, k=1).loss.delta == 0
-    many = plan_of(delta=MILLIONTH, share=HALF, k=50, max_items_per_unit=None)
-    assert many.loss.delta == MILLIONTH
-
-
 @pytest.mark.parametrize("mechanism", ["canonical", "joint", "limited-domain"])
 def test_each_count_is_that_of_the_item_beside_it(plan_of: MakePlan, mechanism: str) -> None:
-    """At epsilon 10,000 three draws are all within 1 but with a chance below 1e-200. Planted bug:
-    counts in the order of the engine, beside items in the order of their names.
-    """
+    """At epsilon 10,000 three draws are all within 1 but with a chance below 1e-200."""
     limited = mechanism == "limited-domain"
     how = {"catalog": None, "delta": MILLIONTH} if limited else {}
     plan = plan_of(mechanism=mechanism, epsilon=Fraction(10**4), share=HALF, **how)
@@ -85,7 +70,7 @@ def test_each_count_is_that_of_the_item_beside_it(plan_of: MakePlan, mechanism: 
 
 def test_counts_are_noisy_within_the_error_that_is_stated(plan_of: MakePlan) -> None:
     """Of 200 releases some 190 or more have all counts within: below 170 with a chance of 3e-7, by
-    Chernoff. Planted bug: the exact counts beside their error.
+    Chernoff.
     """
     plan = plan_of(share=HALF, epsilon=Fraction(4), max_items_per_unit=None)
     exact = dict(zip(COUNTS.items, COUNTS.counts, strict=True))
@@ -129,24 +114,13 @@ def test_an_operator_is_shown_counts_with_their_error_before_and_after(
     assert run("explain", *numbers, *noise, "--json") == 0
     [found] = json.loads(capsys.readouterr().out)
     assert (found["each_within"], found["all_within"], found["delta"]) == (2, 2, "0")
-
-
-def test_counts_alone_are_half_and_a_request_of_its_own(
-    opened: Path, run: Run, capsys: Captured
-) -> None:
-    assert run(*typed.KNOWN, "--json") == 0
-    assert release_in(capsys.readouterr().out)["counts"] is None
-    assert run(*typed.KNOWN, "--json", "--counts") == 0
-    release = release_in(capsys.readouterr().out)
-    assert release["parameters"]["counts"].startswith("1/2 of epsilon")
-    assert len(ledger_shown(run, capsys)["charges"]) == 2
-
-
-@pytest.mark.parametrize("share", ["1", "3/2"])
-def test_a_share_that_is_none_is_refused_by_its_name(
-    opened: Path, run: Run, capsys: Captured, share: str
-) -> None:
-    assert run(*typed.KNOWN, "--counts", share) == USAGE
+    # Half where no share is named: another request, as is one without.
+    for more, share in ((), None), (("--counts",), "1/2 of epsilon, geometric noise"):
+        assert run(*typed.KNOWN, "--epsilon", 1, "--json", *more) == 0
+        parameters = release_in(capsys.readouterr().out)["parameters"]
+        assert parameters.get("counts") == share
+    assert len(ledger_shown(run, capsys)["charges"]) == 3
+    assert run(*typed.KNOWN, "--counts", "1") == USAGE
     assert "'--counts'" in capsys.readouterr().err
 
 

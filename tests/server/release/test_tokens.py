@@ -19,56 +19,38 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "tokens"
 
 
-def found(path: Path, authorization: str) -> str | None:
-    """The principal of a header, by a service that starts now."""
-    try:
-        return Tokens(path, lambda: None).find(authorization)
-    except Unauthenticated:
-        return None
-
-
-def test_a_token_names_the_principal_that_it_was_made_for(path: Path) -> None:
-    made = {name: add_token(path, name, BITS) for name in ("ada", "a name of three words")}
-    assert {name: found(path, f"Bearer {token}") for name, token in made.items()} == {
-        name: name for name in made
-    }
-    assert len({*made.values()}) == 2
-    assert {len(token) for token in made.values()} == {43}  # 256 bits
-
-
 def test_the_file_is_for_its_owner_and_lets_nobody_ask(path: Path) -> None:
-    """Planted bug: tokens kept as they are."""
-    token = add_token(path, "ada", BITS)
+    token = add_token(path, "a name of three words", BITS)
+    assert len(token) == 43  # 256 bits
     assert path.stat().st_mode & 0o777 == 0o600
     text = path.read_text()
     assert token not in text
     assert token.encode().hex()[:40] not in text
+    tokens = Tokens(path, lambda: None)
+    assert tokens.find(f"Bearer {token}") == "a name of three words"
     for word in text.split():
-        assert found(path, f"Bearer {word}") is None
+        with pytest.raises(Unauthenticated):
+            tokens.find(f"Bearer {word}")
 
 
-FALSE: dict[str, Callable[[str], str]] = {
-    "nothing": lambda _: "",
-    "no scheme": lambda token: token,
-    "another scheme": lambda token: f"Basic {token}",
-    "no token": lambda _: "Bearer ",
-    "a name": lambda _: "Bearer ada",
-    "cut short": lambda token: f"Bearer {token[:-1]}",
-    "longer": lambda token: f"Bearer {token}A",
-    "with a space": lambda token: f"Bearer {token} ",
-    "far too long": lambda token: f"Bearer {token * 500}",
-    "no ASCII": lambda _: "Bearer é\ud800".encode("utf-8", "replace").decode(),
-}
+FALSE: list[Callable[[str], str]] = [
+    lambda _: "",
+    lambda token: f"Basic {token}",
+    lambda token: f"Bearer {token[:-1]}",
+    lambda token: f"Bearer {token}A",
+    lambda token: f"Bearer {token} ",
+    lambda _: "Bearer é\ud800".encode("utf-8", "replace").decode(),
+]
 
 
-@pytest.mark.parametrize("kind", FALSE)
-def test_a_false_token_names_nobody(path: Path, kind: str) -> None:
+def test_a_false_token_names_nobody(path: Path) -> None:
     refused: list[None] = []
     token = add_token(path, "ada", BITS)
     tokens = Tokens(path, lambda: refused.append(None))
-    with pytest.raises(Unauthenticated, match=r"^valid credentials are needed$"):
-        tokens.find(FALSE[kind](token))
-    assert len(refused) == 1
+    for false in FALSE:
+        with pytest.raises(Unauthenticated, match=r"^valid credentials are needed$"):
+            tokens.find(false(token))
+    assert len(refused) == len(FALSE)
 
 
 def test_a_service_that_runs_sees_what_changed(path: Path) -> None:
@@ -85,10 +67,10 @@ def test_a_service_that_runs_sees_what_changed(path: Path) -> None:
     assert remove_tokens(path, "ada") == 0
 
 
-@pytest.mark.parametrize("principal", ["", "a\nb", "x" * 201])
-def test_a_principal_without_a_plain_name_gets_no_token(path: Path, principal: str) -> None:
-    with pytest.raises(ParameterError):
-        add_token(path, principal, BITS)
+def test_a_principal_without_a_plain_name_gets_no_token(path: Path) -> None:
+    for principal in ("", "a\nb", "x" * 201):
+        with pytest.raises(ParameterError):
+            add_token(path, principal, BITS)
     assert not path.exists()
 
 
@@ -96,7 +78,6 @@ def test_a_principal_without_a_plain_name_gets_no_token(path: Path, principal: s
     "content", [b"ada\n", b"00 ada\n", b"f" * 64 + b"\n", b"\n", b"\xff\n", b"F" * 64 + b" ada\n"]
 )
 def test_a_damaged_file_lets_nobody_in_and_is_not_written(path: Path, content: bytes) -> None:
-    """Planted bug: a line that cannot be read is skipped: another's removal would be undone."""
     token = add_token(path, "bob", BITS)
     tokens = Tokens(path, lambda: None)
     damaged = path.read_bytes() + content
@@ -113,18 +94,13 @@ def test_a_damaged_file_lets_nobody_in_and_is_not_written(path: Path, content: b
 
 
 @pytest.mark.parametrize("mode", [0o620, 0o602, 0o640, 0o604])
-def test_a_file_that_others_can_write_lets_nobody_in(path: Path, mode: int) -> None:
+def test_a_file_that_others_can_open_or_that_is_gone_lets_nobody_in(path: Path, mode: int) -> None:
+    """Planted bug: what was read before goes on."""
     token = add_token(path, "bob", BITS)
     tokens = Tokens(path, lambda: None)
     path.chmod(mode)
     with pytest.raises(AccessError, match="mode 0600"):
         tokens.find(f"Bearer {token}")
-
-
-def test_a_file_that_is_gone_lets_nobody_in(path: Path) -> None:
-    """Planted bug: what was read before goes on."""
-    token = add_token(path, "bob", BITS)
-    tokens = Tokens(path, lambda: None)
     path.unlink()
     with pytest.raises(AccessError):
         tokens.find(f"Bearer {token}")

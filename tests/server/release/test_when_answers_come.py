@@ -22,13 +22,14 @@ from threading import Event
 
 import pytest
 from scipy.stats import mannwhitneyu
-from server.release.test_analyst_desk import TERMS, ask
+from server.release.conftest import OFFERED, TERMS
+from server.release.test_analyst_desk import ask
 
 from askew.dp.composition import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.dp.release import PRIVACY_UNIT
 from askew.noise.randomness import SystemBits
-from askew_server.counting import CountingTask, count_events
+from askew_server.counting import count_events
 from askew_server.counting.engines import open_engine
 from askew_server.ledger import Ledger
 from askew_server.release.job import AnalystDesk, ReleaseJob, until_public_moment
@@ -70,8 +71,7 @@ def neighbors(
             count = partial(count_events, engine, SystemBits())
             job = ReleaseJob(book, count, SystemBits(), beat=beats)
             path = log(root / f"{n}.csv", n * events)
-            offered = CountingTask(events=path, max_items_per_unit=10, limit=1001)
-            desks.append(AnalystDesk(book, {"films": offered}, job))
+            desks.append(AnalystDesk(book, {"films": replace(OFFERED, events=path)}, job))
         for question in range(answers):
             for desk, seconds in zip(desks, took, strict=True):
                 began = time.perf_counter()

@@ -16,7 +16,6 @@ UNKNOWN = ("release", "--events", "log.csv", "--epsilon", 20, "--delta", "1e-9",
 
 
 def release_in(printed: str) -> dict[str, Any]:
-    """The release that `release --json` prints."""
     release: dict[str, Any] = json.loads(printed)["release"]
     return release
 

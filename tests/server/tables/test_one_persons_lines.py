@@ -33,11 +33,6 @@ OTHERS: list[Row] = [(f"p{n}", str(n % 3), "5") for n in range(9)]
 COLUMNS = ("user", "item", "rating")
 
 
-def zstd(data: bytes) -> bytes:
-    packed: bytes = pa.compress(data, "zstd", asbytes=True)
-    return packed
-
-
 def text_of(between: str, *, head: bool = True, end: str = "\n") -> Callable[..., bytes]:
     """Lines as they are written by who escapes nothing."""
 
@@ -54,7 +49,7 @@ FORMATS: dict[str, Callable[..., bytes]] = {
     "log.csv": text_of(","),
     "windows.csv": text_of(",", end="\r\n"),
     "log.csv.gz": lambda *rows: gzip.compress(text_of(",")(*rows)),
-    "log.csv.zst": lambda *rows: zstd(text_of(",")(*rows)),
+    "log.csv.zst": lambda *rows: pa.compress(text_of(",")(*rows), "zstd", asbytes=True),
     "log.tsv": text_of("\t"),
     "log.txt": text_of(";"),
     "folder/part.csv": text_of(","),
@@ -68,9 +63,32 @@ _BYTES = st.sampled_from(
 HOSTILE = st.lists(_BYTES, max_size=8).map(b"".join)
 
 
+Rows = list[tuple[int, tuple[str, ...]]]
+
+
 def begun(name: str) -> bytes:
     """What each line of m begins with."""
     return b"m" + SEPARATORS.get(name, ",").encode()
+
+
+def rows_of(name: Path) -> Rows | None:
+    """The rows with their numbers; None where they are refused in the one sentence."""
+    table = tables.open_table(name, encoding="utf-8", private=True)
+    rows: Rows = []
+    try:
+        for batch in table.batches(COLUMNS, table.omissions()):
+            texts = zip(*[column.to_pylist() for column in batch.texts], strict=True)
+            rows += zip(batch.rows.tolist(), texts, strict=True)
+    except DataError as refusal:
+        if str(refusal).endswith(f": {text_files.QUOTES}"):
+            return None
+        raise
+    return rows
+
+
+def others_in(name: Path) -> list[tuple[str, ...]] | None:
+    rows = rows_of(name)
+    return None if rows is None else [row for _, row in rows if row[0] != "m"]
 
 
 def written(folder: Path, name: str, data: bytes) -> Path:
@@ -78,20 +96,6 @@ def written(folder: Path, name: str, data: bytes) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
     return path.parent if name.startswith("folder/") else path
-
-
-def others_in(name: Path) -> list[Row] | None:
-    """The rows of all but m; None where they are refused in the one sentence."""
-    table = tables.open_table(name, encoding="utf-8", private=True)
-    rows: list[Row] = []
-    try:
-        for batch in table.batches(COLUMNS, table.omissions()):
-            rows += zip(*[column.to_pylist() for column in batch.texts], strict=True)
-    except DataError as refusal:
-        if str(refusal).endswith(f": {text_files.QUOTES}"):
-            return None
-        raise
-    return [row for row in rows if row[0] != "m"]
 
 
 @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
@@ -114,7 +118,7 @@ def test_any_lines_of_one_person_leave_the_rows_of_others_or_refuse_the_file(
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(field=st.text(alphabet='"\n\r,\t;p125\0\x1a\ufeff', max_size=12))
 def test_a_field_that_a_csv_writer_wrote_is_one_field(tmp_path: Path, field: str) -> None:
-    """Also with line breaks in it. Planted bug: what stands in quotes is cut at its line feeds."""
+    """Also with line breaks in it."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([COLUMNS, ("m", field, "5"), *OTHERS])
     path = written(tmp_path, "log.csv", text.getvalue().encode())
@@ -153,8 +157,6 @@ WRITTEN = [
     b"\xff,5",
     b"1,5\0",
     b"1,1e999",
-    b"1,abc",
-    b"1,99999999999999999999",
     b"x" * 100_000 + b",5",
     b"1,5,5,5",
     b"",
@@ -186,34 +188,16 @@ def test_counts_and_likes_move_by_at_most_what_is_said(
 
 @pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
 def test_a_byte_order_mark_is_no_part_of_a_header(tmp_path: Path, encoding: str) -> None:
-    """Planted bug: behind it, a quote opens no field, and a line break in it ends the header."""
-    text = '\ufeff"us\ner",item,rating\np,1,5\n'.encode()
-    table = tables.open_table(written(tmp_path, "log.csv", text), encoding=encoding)
+    """And people's lines do not decide an encoding. Planted bugs: behind it, a quote opens no
+    field, and a line break in it ends the header; an encoding that is guessed.
+    """
+    path = written(tmp_path, "log.csv", '\ufeff"us\ner",item,rating\np,1,5\n'.encode())
+    table = tables.open_table(path, encoding=encoding)
     assert table.columns == ("us\ner", "item", "rating")
     [batch] = table.batches(table.columns, table.omissions())
     assert (batch.rows.tolist(), batch.texts[0].to_pylist()) == ([3], ["p"])
-
-
-def test_the_encoding_of_a_private_file_is_no_guess(tmp_path: Path) -> None:
-    """Planted bug: where nobody names it, people's lines decide it."""
-    path = written(tmp_path, "log.csv", FORMATS["log.csv"](OTHERS, []))
     with pytest.raises(ParameterError, match="encoding must be named where a reading is private"):
         tables.open_table(path, private=True)
-
-
-# -- any text -------------------------------------------------------------------------------------
-
-Rows = list[tuple[int, tuple[str, ...]]]
-
-
-def rows_of(name: Path, columns: Sequence[str] = COLUMNS, **how: object) -> Rows:
-    """The rows with their numbers, as they are read."""
-    table = tables.open_table(name, **how)  # type: ignore[arg-type]
-    rows: Rows = []
-    for batch in table.batches(columns, table.omissions()):
-        texts = zip(*[column.to_pylist() for column in batch.texts], strict=True)
-        rows += zip(batch.rows.tolist(), texts, strict=True)
-    return rows
 
 
 def by_the_book(text: str, n_fields: int) -> Rows | None:
@@ -271,8 +255,4 @@ def test_any_text_is_cut_as_rfc_4180_says_whatever_the_blocks(
     for size in (block, 1 << 20):
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(text_files, "BLOCK", size)
-            if wanted is None:
-                with pytest.raises(DataError, match="a quote is not closed, or text follows"):
-                    rows_of(path)
-            else:
-                assert rows_of(path) == wanted
+            assert rows_of(path) == wanted
