@@ -24,6 +24,7 @@ from server.release.conftest import OFFERED, Count
 from askew.dp.analyst import TopKQuestion
 from askew.dp.release import Release
 from askew.errors import (
+    AccessError,
     AskewError,
     Malformed,
     NotFound,
@@ -239,6 +240,12 @@ def test_no_connection_names_the_address() -> None:
                 client.budget("films")
             with pytest.raises(OutOfRange, match="k must be from 1"):  # which is not sent
                 client.top_k("films", 0, "key")
+
+
+def test_a_file_that_is_no_token_is_refused_before_a_call() -> None:
+    """Planted bug: it is sent, and gRPC says that the server failed."""
+    with pytest.raises(AccessError, match="^this is no token: it has one line"):
+        AnalystClient("127.0.0.1:7571", "unit,item\nann,tea\n")
 
 
 @pytest.mark.parametrize("server", ["example.org:443", "192.0.2.1:7571", "[2001:db8::1]:7571"])
