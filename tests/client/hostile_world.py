@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 Fields = dict[str, bytes]
 OK: Fields = {":status": b"200", "content-type": b"application/grpc"}
 DONE: Fields = {"grpc-status": b"0"}
-DATA, HEADERS, RESET, SETTINGS, PUSH, PING, GOAWAY, WINDOW, CONTINUATION = 0, 1, 3, 4, 5, 6, 7, 8, 9
+DATA, HEADERS, RESET, SETTINGS, PUSH, PING, GOAWAY, CONTINUATION = 0, 1, 3, 4, 5, 6, 7, 9
 END_STREAM, END_HEADERS, ACK = 1, 4, 1
 
 PATIENT = ClientSettings(
@@ -80,15 +80,15 @@ def literal(name: str, value: bytes) -> bytes:
     return b"\0" + _length(len(name)) + name.encode() + _length(len(value)) + value
 
 
-def headers(fields: Fields, *, last: bool = False, stream: int = 1) -> bytes:
+def headers(fields: Fields, *, last: bool = False) -> bytes:
     """Header fields, in as many frames as they need."""
-    block = b"".join(literal(*each) for each in fields.items())
+    block = b"".join(literal(*field) for field in fields.items())
     parts = [block[at : at + 16_000] for at in range(0, max(len(block), 1), 16_000)]
     flags = [0] * (len(parts) - 1) + [END_HEADERS]
     flags[0] |= END_STREAM if last else 0
     kinds = [HEADERS] + [CONTINUATION] * (len(parts) - 1)
     rows = zip(kinds, parts, flags, strict=True)
-    return b"".join(frame(kind, part, flag, stream) for kind, part, flag in rows)
+    return b"".join(frame(kind, part, flag, 1) for kind, part, flag in rows)
 
 
 def message(data: bytes, compressed: int = 0, said: int | None = None) -> bytes:
@@ -96,12 +96,10 @@ def message(data: bytes, compressed: int = 0, said: int | None = None) -> bytes:
     return bytes([compressed]) + struct.pack(">I", len(data) if said is None else said) + data
 
 
-def body(data: bytes, *, last: bool = False) -> bytes:
+def body(data: bytes) -> bytes:
     """Bytes of a reply, in as many frames as they need."""
-    parts = [data[at : at + 16_000] for at in range(0, max(len(data), 1), 16_000)]
     return b"".join(
-        frame(DATA, part, END_STREAM if last and at == len(parts) - 1 else 0, 1)
-        for at, part in enumerate(parts)
+        frame(DATA, data[at : at + 16_000], 0, 1) for at in range(0, max(len(data), 1), 16_000)
     )
 
 
@@ -273,6 +271,10 @@ class Spent:
 
     cpu: float = 0.0
     memory: int = 0
+
+    def check(self) -> None:
+        assert self.cpu < MOST_CPU, self
+        assert self.memory < MOST_MEMORY, self
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from client.conftest import SHARED_SLATE, VECTORS, Pair, made_retriever, space_of_width
 from client.hostile_world import (
-    MOST_CPU,
-    MOST_MEMORY,
     PATIENT,
     RATINGS,
     World,
@@ -33,7 +31,6 @@ from client.hostile_world import (
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 from small_world import made_card, made_catalog, made_encoder, made_space
-from wire.messages import HOSTILE_TEXTS
 
 from askew.catalog.catalog_file import HEAD_BYTES, file_of
 from askew.catalog.item import Item
@@ -57,7 +54,6 @@ if TYPE_CHECKING:
 Attack = Callable[[World], None]
 UNKNOWN: dict[str, Liking] = {"Film 77": 5.0, "Film 99": 1.0}
 PEOPLE: tuple[dict[str, Liking], ...] = (RATINGS, UNKNOWN, {})
-MANY = 1 << 17
 
 
 def spoiled(spoil: Callable[[pb.CatalogFile], None], file: bytes) -> bytes:
@@ -167,7 +163,7 @@ def repeated(of: Descriptor, seen: tuple[str, ...] = ()) -> Iterator[tuple[str, 
                 yield (each.name, *way)
 
 
-def bomb(message: Message, way: tuple[str, ...], count: int = MANY) -> Message:
+def bomb(message: Message, way: tuple[str, ...], count: int = 1 << 17) -> Message:
     """The message with so many elements in a repeated field."""
     *parents, name = way
     target: Any = message
@@ -241,38 +237,28 @@ MODELS: dict[str, Attack] = {
     "a space of great width": model(partial(space_of_width, 64.0)),
     "a space of no width": card(unit=2.0**-40),
     "one rating that moves everything": card(clip=1e6),
-    "one rating that moves a lot": of_encoder(clip=16.0),
     "one rating that moves nothing": of_encoder(clip=2.0**-60),
     "likes that are divided by a billion": card(least_likes=10**9),
-    "likes that are divided by a hundred": of_encoder(least_likes=10**4),
     "a unit that makes everything far": card(unit=1e300),
-    "a unit that is minus zero": card(unit=-0.0),
     "a clip that is minus zero": card(clip=-0.0),
-    "knots of minus zero": card(knots=[-0.0] * 66),
     "an origin of minus zeros": card(origin=b"\0\0\0\x80" * 2),
-    "an origin of no numbers": card(origin=b"\0\0\xc0\x7f" * 2),
-    "scales of minus zero": card(scales=b"\0\0\0\x80" * 2),
     "scales of no numbers": card(scales=b"\0\0\xc0\x7f" * 2),
-    "directions of minus zeros": card(directions=b"\0\0\0\x80" * 4),
     # Probes of what somebody rated
     "a catalog of one film": model(space_of_width, VECTORS[:1]),
     "a catalog of titles that nobody rated": titles(*(f"Nobody's {n}" for n in range(12))),
     "a scale above all ratings": scaled(6.0, 10.0, 8.0),
-    "a scale below all ratings": scaled(-5.0, 0.0, -1.0),
     "a scale between two ratings": scaled(1.25, 1.5, 1.375),
     "a scale where all is liked": scaled(1.0, 5.0, 1.0),
-    "a scale where nothing is liked": scaled(1.0, 5.0, 5.0),
-    "a scale where a like is minus zero": scaled(-1.0, 1.0, -0.0),
     "a scale beyond all numbers": scaled(1.0, 1e308, 4.0),
     # What a server says that a device decides
     "a largest k below what is asked": card(max_slate_size=3),
     "an epsilon in a field that is none": file(with_unknown_fields),
     "an epsilon in a reply": reply(unknown_field),
     # Texts
-    **{f"a title with {each}": texts(text) for each, text in HOSTILE_TEXTS.items()},
-    "a title that is markup": titles("[@click=app.quit]Alien[/]", "[/]", "[bold red]x"),
-    "a title that is a link": titles("<a href='http://x/'>x</a>", "http://127.0.0.1:9/"),
-    "a title that is a format": titles("{0.__class__}", "%s%n"),
+    "a title of a megabyte": texts("x" * 2**20),
+    "titles of markup, a link and a format": titles(
+        "[@click=app.quit]Alien[/]", "<a href='http://x/'>x</a>", "{0.__class__}%s%n"
+    ),
     "a title of marks": texts("a" + "\u0301" * 480),
     "a title twice": texts("Film 5"),
     "a title of a homograph": titles("F\u0456lm 3"),
@@ -301,91 +287,39 @@ MODELS: dict[str, Attack] = {
 # Refused, whoever asks
 
 
-def words_of(items: Iterable[Item]) -> bytes:
-    rows = [*items]
-    words = pb.ItemWords(
-        titles="\n".join(each.title for each in rows),
-        years=[each.year or 0 for each in rows],
-        lists=[pb.Genres(names=["Drama"])],
-        genres=[0] * len(rows),
-    )
-    return zlib.compress(words.SerializeToString())
-
-
-def spoiled_body(**fields: bytes) -> Callable[[bytes], bytes]:
-    def spoil(body: pb.CatalogFile) -> None:
-        for name, value in fields.items():
-            setattr(body, name, value)
-
-    return partial(spoiled, spoil)
-
-
 def steer_the_terminal(body: pb.CatalogFile) -> None:
     words = pb.ItemWords.FromString(zlib.decompress(body.words))
     words.titles = words.titles.replace("Film 3", "\x1b]0;mine\x07")
     body.words = zlib.compress(words.SerializeToString())
 
 
-def fewer_items(body: pb.CatalogFile) -> None:
-    body.words = words_of(Item(f"Film {n}", 1960 + n) for n in range(11))
-    body.boosts, body.codes = body.boosts[:11], body.codes[:11]
-
-
-def another_shared_slate(body: pb.CatalogFile) -> None:
-    del body.shared_slate[:]
-    body.shared_slate.extend(range(6))
+def other_vectors(body: pb.CatalogFile) -> None:
+    body.codes = bytes(12)
 
 
 def words_for_ever(body: pb.CatalogFile) -> None:
     body.words = zlib.compress(bytes(1 << 26))
 
 
-FILMS = [Item(f"Film {n}", 1960 + n) for n in range(12)]
 # What a reader refuses of a card, a catalog and an answer, tests/wire says; here are a few of each.
 FILES: dict[str, Callable[[bytes], bytes]] = {
     "a card of no items": spoiled_card(n_items=0),
-    "a card with a slate larger than the catalog": spoiled_card(max_slate_size=13),
-    "a card with knots of no number": spoiled_card(knots=[float("nan")] * 66),
     "a card with an endless clip": spoiled_card(clip=float("inf")),
-    "a card with a source that steers the terminal": spoiled_card(source="\x1b[2J"),
     "nothing": lambda _: b"",
-    "no file": lambda _: b"<html><body>502 Bad Gateway</body></html>" * 9,
-    "half a file": lambda file: file[: len(file) // 2],
     "another body": lambda file: file[:-1] + bytes([file[-1] ^ 1]),
     "no message": lambda _: file_of(b"\xff\xff\xff"),
     "a length beyond any budget": lambda file: file[:8] + b"\xff" * 8 + file[16:],
-    "another title": spoiled_body(words=words_of([Item("x"), *FILMS[1:]])),
     "a title that steers the terminal": partial(spoiled, steer_the_terminal),
-    "other vectors": spoiled_body(codes=bytes(12)),
-    "other boosts": spoiled_body(boosts=b"\xff" * 12),
-    "another shared slate": partial(spoiled, another_shared_slate),
-    "fewer items": partial(spoiled, fewer_items),
+    "other vectors": partial(spoiled, other_vectors),
     "words that unpack for ever": partial(spoiled, words_for_ever),
 }
-
-
-def spoiled_answer(**fields: Any) -> Callable[[bytes], bytes]:
-    def spoil(data: bytes) -> bytes:
-        message = pb.RetrieveResponse.FromString(data)
-        for name, value in fields.items():
-            if isinstance(value, list):
-                message.ClearField(name)  # type: ignore[arg-type]  # names are of this test
-                getattr(message, name).extend(value)
-            else:
-                setattr(message, name, value)
-        return message.SerializeToString()
-
-    return spoil
 
 
 ANSWERS: dict[str, Callable[[bytes], bytes]] = {
     "an answer of nothing": lambda _: b"",
     "an answer that is no message": lambda _: b"\xff\xff\xff\xff",
-    "one item too few": spoiled_answer(item_ids=[1, 2, 3]),
-    "items out of order": spoiled_answer(item_ids=[4, 3, 2, 1]),
-    "items scored in another way": spoiled_answer(codes=bytes(4)),
-    "items lifted above all others": spoiled_answer(boosts=b"\xff" * 4),
-    "no words": spoiled_answer(items=[]),
+    "one item too few": replayed([1, 2, 3]),
+    "items scored in another way": in_place_of_its_own,
 }
 
 
@@ -427,7 +361,7 @@ async def test_a_bad_answer_is_refused_and_the_store_stays_as_it_was(
 
 @dataclass(frozen=True)
 class Seen:
-    """What a server sees of a person, and what they were shown and paid."""
+    """What a server sees of a person, by sizes, and what they were shown and paid."""
 
     fetched: tuple[int, ...]
     asked: tuple[int, ...]
@@ -478,8 +412,7 @@ async def test_everybody_sends_the_same_and_pays_what_they_were_shown(
             with measured() as spent:
                 person, outcome = await question(world, tmp_path / str(at), ratings)
             assert is_clear(outcome), outcome
-            assert spent.cpu < MOST_CPU, spent
-            assert spent.memory < MOST_MEMORY, spent
+            spent.check()
             assert person.paid in ((), (person.shown,))
             for request in world.asked:
                 sent = pb.RetrieveRequest.FromString(request)
