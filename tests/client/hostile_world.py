@@ -16,7 +16,8 @@ from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager, s
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from client.conftest import Pair
 
 from askew.errors import AskewError, WireError
 from askew.wire.catalog_file import catalog_to_bytes
@@ -31,9 +32,6 @@ from askew_client.signals.store import SignalStore
 from askew_client.views.answers import Answer
 from askew_client.views.problems import problem_of
 from askew_server.serving.settings import second_ports
-
-if TYPE_CHECKING:
-    from client.conftest import Pair
 
 Fields = dict[str, bytes]
 OK: Fields = {":status": b"200", "content-type": b"application/grpc"}

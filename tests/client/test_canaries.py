@@ -14,10 +14,9 @@ import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-from client.conftest import K4
+from client.conftest import K4, Askew, Pair
 from made_device import made_device
 from raised import raised
 
@@ -28,9 +27,6 @@ from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew_client.transport.in_process import LocalTransport
 from askew_client.views.answers import Answer
-
-if TYPE_CHECKING:
-    from client.conftest import Askew, Pair
 
 RATED = b"title,rating\nAlien (1979),4.625\nCasablanca (1942),1.375\nXanadu Canary,3.875\n"
 CANARIES = ["Alien", "Casablanca", "Xanadu", "4.625", "1.375", "3.875"]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from inspect import isawaitable, iscoroutinefunction, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from client.conftest import K4
+from client.conftest import K4, Pair
 
 import askew_client
 from askew import errors
@@ -22,11 +23,6 @@ from askew.errors import (
 from askew_client import AskewClient, BlockingClient, ClientSettings, UnknownTitle
 from askew_client.transport.in_process import LocalTransport
 from askew_client.views.answers import Answer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from client.conftest import Pair
 
 
 @pytest.fixture

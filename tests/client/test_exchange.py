@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 from asked import query_of
-from client.conftest import K4
+from client.conftest import K4, Memory, Pair, SilentBits, UntouchableMemory
 
 from askew.catalog.catalog_file import FIRST
 from askew.dp.privacy import SignalCharge
@@ -27,10 +27,7 @@ from askew.protocol.signal import Query, Signal
 from askew.wire.tastes import slate_from_bytes, slate_to_bytes
 from askew_client.settings.settings import ClientSettings
 
-if TYPE_CHECKING:
-    from client.conftest import Memory, Pair, SilentBits, UntouchableMemory
-
-    Replay = Callable[[str], ReplayBits]
+Replay = Callable[[str], ReplayBits]
 
 MONTH = "2026-11"
 FAN = {3: 5.0, 0: 4.0, 9: 1.0}

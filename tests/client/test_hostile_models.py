@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from client.conftest import SHARED_SLATE, VECTORS, Pair, made_retriever, space_of_width
@@ -43,13 +43,11 @@ from askew.errors import (
     ParameterError,
     StaleSpace,
 )
+from askew.spaces.vectors import FeatureSpace
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.profile.document import Liking
 from askew_client.views.answers import Answer
 from askew_server.retrieval.snapshot import Retriever
-
-if TYPE_CHECKING:
-    from askew.spaces.vectors import FeatureSpace
 
 Attack = Callable[[World], None]
 UNKNOWN: dict[str, Liking] = {"Film 77": 5.0, "Film 99": 1.0}

@@ -10,11 +10,10 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from asked import query_of
-from client.conftest import K4
+from client.conftest import K4, Memory, Pair, SilentBits
 from made_device import made_device
 
 from askew.catalog.catalog_file import FIRST, Part
@@ -32,10 +31,7 @@ from askew_client.signals.store import SignalStore
 from askew_client.transport.in_process import LocalTransport
 from askew_client.views.answers import Answer
 
-if TYPE_CHECKING:
-    from client.conftest import Memory, Pair, SilentBits
-
-    Replay = Callable[[str], ReplayBits]
+Replay = Callable[[str], ReplayBits]
 
 MONTH = "2026-11"
 FAN = {3: 5.0, 0: 4.0, 9: 1.0}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from client.conftest import Pair
 from client.hostile_world import World, charges, device_at
 from client.test_hostile_models import PEOPLE
 from metered import Failing, source
@@ -15,9 +15,6 @@ from askew.errors import NoRandomness
 from askew_client.profile.document import Liking
 from askew_client.transport import grpc as grpc_transport
 from askew_client.views.answers import Answer
-
-if TYPE_CHECKING:
-    from client.conftest import Pair
 
 
 async def ask(world: World, folder: Path, ratings: dict[str, Liking]) -> Answer:

@@ -46,12 +46,9 @@ def backs(claim: Claim) -> list[str]:
 
 def functions(file: Path) -> set[str]:
     """The names of a file's tests."""
-    parsed = ast.walk(ast.parse(file.read_text("utf-8")))
-    return {
-        each.name
-        for each in parsed
-        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and each.name[:5] == "test_"
-    }
+    nodes = ast.walk(ast.parse(file.read_text("utf-8")))
+    tests = (node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    return {test.name for test in tests if test.name.startswith("test_")}
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)

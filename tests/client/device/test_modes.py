@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 import pytest
-from client.conftest import VECTORS, made_retriever, space_of_width
+from client.conftest import VECTORS, SilentBits, made_retriever, space_of_width
 from made_device import made_device
 
 from askew.catalog.catalog import Catalog
@@ -30,9 +30,6 @@ from askew_client.signals.store import SignalStore
 from askew_client.transport.in_process import LocalTransport
 from askew_client.transport.shaped import KeptLibrary
 from askew_client.views.answers import Answer, Refreshed
-
-if TYPE_CHECKING:
-    from client.conftest import SilentBits
 
 TODAY = datetime.date(2026, 11, 21)
 DATE = 20773

@@ -348,13 +348,13 @@ class Changes(RuleBasedStateMachine):
     )
     def settings_change(self, mode: ModeName, k: int, epsilon: Fraction, cap: Fraction) -> None:
         self.mode = mode
-        caps = {"rating_lifetime_cap": cap, "rating_monthly_cap": cap}
+        caps: Any = {"rating_lifetime_cap": cap, "rating_monthly_cap": cap}
         self.own = replace(SETTINGS, mode=mode, k=k, epsilon_per_rating=epsilon, **caps)
         self.titles.companion.configure(self.own)
 
     @rule(level=sampled_from(["county", "district", "town"]), cap=sampled_from(["0.1", "1.4", "4"]))
     def places_change(self, level: Any, cap: str) -> None:
-        caps = {"place_lifetime_cap": cap, "place_monthly_cap": cap}
+        caps: Any = {"place_lifetime_cap": cap, "place_monthly_cap": cap}
         own = replace(self.place.settings, level=level, **caps)
         self.place.settings = own
         self.place.signals = self.place.signals.with_caps(own.caps)  # of the next start, too

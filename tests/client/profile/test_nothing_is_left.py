@@ -11,9 +11,9 @@ from contextlib import closing, contextmanager
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from client.conftest import Askew
 
 from askew.dp.privacy import SignalCharge
 from askew.errors import ProfileError
@@ -26,9 +26,6 @@ from askew_client.settings.settings import Caps
 from askew_client.signals.store import SignalStore
 from askew_client.storage import private_files
 from askew_client.storage.private_files import PrivateDatabase
-
-if TYPE_CHECKING:
-    from client.conftest import Askew
 
 CANARY = "Xanadu Canary (1980)"
 OTHER = "Moon (2009)"

@@ -5,18 +5,15 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from client.conftest import Askew
 from hypothesis import given
 from hypothesis import strategies as st
 
 from askew.errors import ConfigError
 from askew.settings import exact_number, tables_of
 from askew_client.settings.config import ConfigFile, changed_text, configured, read_file
-
-if TYPE_CHECKING:
-    from client.conftest import Askew
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_a_program_writes_a_setting_as_the_file_does() -> None:
     )
     assert_type(written.epsilon_per_rating, Fraction)
     caps = written.rating_lifetime_cap, written.place_monthly_cap
-    assert (written.epsilon_per_rating, *caps) == (Fraction(3, 2), Fraction(1, 3), 1)
+    assert (written.epsilon_per_rating, *caps) == (Fraction(3, 2), Fraction(1, 3), Fraction(1))
     assert type(written.place_monthly_cap) is Fraction
     assert ClientSettings(epsilon_per_rating=Fraction(1024)).epsilon_per_rating == 1024
     with pytest.raises(ParameterError, match=r'a number such as 2, 1/3 or "0\.5"'):

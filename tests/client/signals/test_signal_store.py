@@ -195,10 +195,15 @@ def of_photos(path: Path) -> None:
     run(path, "CREATE TABLE photos (name TEXT)", f"PRAGMA user_version = {VERSION}")
 
 
+def in_a_directory(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
 SPOILED: dict[str, Spoil] = {
     "overwritten": rewritten(lambda data: b"\xff" * len(data)),
     "one page": rewritten(lambda data: data[:4096]),
-    "a directory": lambda path: (path.unlink(), path.mkdir()),
+    "a directory": in_a_directory,
     "another database of this version": of_photos,
     "a newer one": lambda path: run(path, f"PRAGMA user_version = {VERSION + 1}"),
     "no table of signals": lambda path: run(path, "DROP TABLE signals"),

@@ -5,11 +5,12 @@ from __future__ import annotations
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
-from typing import TYPE_CHECKING
+from typing import Any
 
 import grpc
 import grpc.aio
 import pytest
+from client.conftest import Pair
 
 from askew.catalog.catalog_file import FIRST
 from askew.errors import ParameterError, Unreachable
@@ -19,9 +20,6 @@ from askew.settings import is_loopback
 from askew.wire.queries import query_from_bytes, query_to_bytes
 from askew.wire.tastes import slate_to_bytes
 from askew_client.transport.grpc import GrpcTransport
-
-if TYPE_CHECKING:
-    from client.conftest import Pair
 
 Context = grpc.aio.ServicerContext[bytes, bytes]
 SOON = 0.3  # seconds, for servers that never answer
@@ -36,8 +34,8 @@ async def serving(
     answer: Answer, service: str = "askew.wire.v1.Retrieval", method: str = "Retrieve"
 ) -> AsyncIterator[str]:
     server = grpc.aio.server()
-    methods = {method: grpc.unary_unary_rpc_method_handler(answer)}
-    handler = grpc.method_handlers_generic_handler(service, methods)
+    handler: Any = grpc.unary_unary_rpc_method_handler(answer)
+    handler = grpc.method_handlers_generic_handler(service, {method: handler})
     server.add_generic_rpc_handlers((handler,))
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()

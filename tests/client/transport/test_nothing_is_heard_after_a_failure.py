@@ -13,9 +13,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING
 
 import pytest
+from client.conftest import Pair
 from client.hostile_world import Call, Fetch, World
 
 from askew.errors import AskewError, ConnectionOpen, TooSlow, Unreachable
@@ -28,9 +28,6 @@ from askew_client.transport import grpc as grpc_transport
 from askew_client.transport.grpc import GrpcTransport
 from askew_client.tui.app import AskewApp
 from askew_client.views.problems import Problem
-
-if TYPE_CHECKING:
-    from client.conftest import Pair
 
 BERLIN = Position(52.52, 13.405)
 SETTINGS = ClientSettings(region="DE", timeout=5.0)

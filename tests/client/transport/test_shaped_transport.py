@@ -12,10 +12,11 @@ from fractions import Fraction
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from asked import near, near_cost
+from client.conftest import Pair
 from made_device import made_device
 from raised import raised
 from small_map import GERMANY, NearServer, made_card
@@ -47,9 +48,6 @@ from askew_client.transport.in_process import InProcess, LocalTransport
 from askew_client.transport.shaped import KeptLibrary, ShapedTransport
 from askew_client.views.answers import Answer, NearAnswer
 from askew_client.views.cost import Cost
-
-if TYPE_CHECKING:
-    from client.conftest import Pair
 
 INTERVAL = 0.5
 TODAY = datetime.date(2026, 11, 23)
