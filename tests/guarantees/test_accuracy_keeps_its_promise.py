@@ -138,7 +138,6 @@ def test_permute_and_flips_bound_is_close_where_misses_are_rare(k: int) -> None:
     ("k", "d"),
     [
         pytest.param(1, 5, marks=pytest.mark.audit),
-        pytest.param(2, 5, marks=pytest.mark.nightly),
         pytest.param(3, 4, marks=pytest.mark.audit),
         pytest.param(3, 5, marks=pytest.mark.nightly),
     ],
