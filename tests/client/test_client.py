@@ -15,11 +15,7 @@ from client.conftest import K4, Pair
 
 import askew_client
 from askew import errors
-from askew.errors import (
-    AskewError,
-    ParameterError,
-    ProfileError,
-)
+from askew.errors import AskewError, ParameterError, ProfileError
 from askew_client import AskewClient, BlockingClient, ClientSettings, UnknownTitle
 from askew_client.transport.in_process import LocalTransport
 from askew_client.views.answers import Answer

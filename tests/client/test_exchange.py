@@ -14,12 +14,7 @@ from client.conftest import K4, Memory, Pair, SilentBits, UntouchableMemory
 
 from askew.catalog.catalog_file import FIRST
 from askew.dp.privacy import SignalCharge
-from askew.errors import (
-    LedgerError,
-    Malformed,
-    ParameterError,
-    ProfileError,
-)
+from askew.errors import LedgerError, Malformed, ParameterError, ProfileError
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import ReplayBits
 from askew.protocol.ranking import Slate
@@ -130,8 +125,7 @@ def test_the_pick_and_the_order_equal_brute_force(pair: Pair, seed: int) -> None
 
 
 @pytest.mark.parametrize(
-    ("ratings", "order"),
-    [({}, (4, 9, 2, 7, 0, 10, 1)), ({9: 1.0}, (4, 2, 7, 0, 10, 1, 3))],
+    ("ratings", "order"), [({}, (4, 9, 2, 7, 0, 10, 1)), ({9: 1.0}, (4, 2, 7, 0, 10, 1, 3))]
 )
 def test_who_likes_nothing_gets_the_order_for_anybody(
     pair: Pair, ratings: dict[int, float], order: tuple[int, ...]

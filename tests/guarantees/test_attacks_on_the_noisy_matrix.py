@@ -162,11 +162,7 @@ def test_no_lower_bound_on_epsilon_is_above_what_is_charged(
     assert epsilon_of(found.mu_at_least) <= epsilon_of(MU) <= FOUR.epsilon
 
 
-PLANTED = [
-    (with_half_the_noise, 7),
-    (with_asymmetric_noise, 16),
-    (with_noise_of_the_last_time, 7),
-]
+PLANTED = [(with_half_the_noise, 7), (with_asymmetric_noise, 16), (with_noise_of_the_last_time, 7)]
 
 
 @pytest.mark.slow

@@ -91,10 +91,7 @@ def keeps(mechanism: Exported, loss: PrivacyLoss) -> bool:
 @pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize("name", EXPORTED)
 def test_what_is_exported_costs_no_more_than_it_says(
-    name: str,
-    k: int,
-    relation: NeighboringRelation,
-    record_property: Callable[[str, object], None],
+    name: str, k: int, relation: NeighboringRelation, record_property: Callable[[str, object], None]
 ) -> None:
     """Planted bug: a mechanism that is exported and spends 100 times its epsilon."""
     assert name in ROWS, f"{name} is exported: give it a row here, so that its promise is tested"

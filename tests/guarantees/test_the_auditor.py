@@ -68,9 +68,7 @@ def test_p_values_of_an_innocent_mechanism_are_no_smaller_than_chance(
         assert (p <= level).sum() <= binom.isf(1e-3, 400, level)
 
 
-def test_forty_thousand_draws_see_a_loss_of_a_fifth_more(
-    record_property: Record,
-) -> None:
+def test_forty_thousand_draws_see_a_loss_of_a_fifth_more(record_property: Record) -> None:
     """The power of the size that production objects are audited at, by the binomial law."""
     found = power(EPSILON, 0.5, most_right(LEAK * EPSILON), DRAWS)
     record_property("power", found)

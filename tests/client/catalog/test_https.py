@@ -13,14 +13,7 @@ from catalog_files import MONDAY, body_of
 from static_host import head, ranged, unranged
 
 from askew.catalog.catalog_file import HEAD_BYTES, PERIOD, Part, file_of
-from askew.errors import (
-    Malformed,
-    NotFound,
-    ParameterError,
-    ServerFailed,
-    TooSlow,
-    Unreachable,
-)
+from askew.errors import Malformed, NotFound, ParameterError, ServerFailed, TooSlow, Unreachable
 from askew.noise.randomness import SystemBits
 from askew_client.catalog.cache import CachedFile, CatalogCache, CatalogSync
 from askew_client.catalog.https import HttpsSource

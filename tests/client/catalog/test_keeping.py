@@ -12,12 +12,7 @@ import pytest
 from catalog_files import DAY, MONDAY, Clock, FakeSource, body_of
 
 from askew.catalog.catalog_file import HEAD_BYTES, LONGEST_DELAY, PERIOD, Part, file_of
-from askew.errors import (
-    CacheError,
-    Malformed,
-    ServerFailed,
-    TransportError,
-)
+from askew.errors import CacheError, Malformed, ServerFailed, TransportError
 from askew.noise.randomness import RandomBits, ReplayBits, SystemBits
 from askew_client.catalog.cache import (
     CachedFile,
@@ -79,8 +74,7 @@ def sync(cache: CatalogCache, clock: Clock) -> Made:
         source: FakeSource, budget: int = BUDGET, bits: RandomBits | None = None
     ) -> DeviceWorld:
         return DeviceWorld(
-            CatalogSync(cache, source, budget, bits or SystemBits(), check=len, patience=0.0),
-            clock,
+            CatalogSync(cache, source, budget, bits or SystemBits(), check=len, patience=0.0), clock
         )
 
     return made
@@ -290,10 +284,7 @@ async def test_damage_is_seen_before_use_and_fetched_again(
     assert names(cache) == {sha256(OLD).hexdigest()}
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["{", "[]", "[" * 100_000, '{"held":{"head":{"digest":"../x"}}}'],
-)
+@pytest.mark.parametrize("text", ["{", "[]", "[" * 100_000, '{"held":{"head":{"digest":"../x"}}}'])
 async def test_a_record_that_cannot_be_read_is_none(
     sync: Made, cache: CatalogCache, text: str
 ) -> None:

@@ -138,9 +138,7 @@ async def test_what_is_held_is_ranked_here_without_a_call_a_coin_or_a_ledger(
     assert not device.ledger.exists()
 
 
-async def test_a_signal_brings_items_that_are_ranked_beside_those_held(
-    tmp_path: Path,
-) -> None:
+async def test_a_signal_brings_items_that_are_ranked_beside_those_held(tmp_path: Path) -> None:
     """Planted bugs: a list of the answer alone; what came is not told from what was held."""
     device = DeviceWorld(tmp_path, "ask")
     device.network.answers = (9, 10)

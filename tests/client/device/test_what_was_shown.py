@@ -219,9 +219,7 @@ async def test_nothing_is_fetched_between_showing_and_asking(tmp_path: Path) -> 
     assert "is out of date" in await refused(device, cost)
 
 
-async def test_a_cost_that_was_shown_for_a_place_is_the_one_that_is_charged(
-    tmp_path: Path,
-) -> None:
+async def test_a_cost_that_was_shown_for_a_place_is_the_one_that_is_charged(tmp_path: Path) -> None:
     """Planted bug: a cost for one level, and a draw in another."""
     device = PlaceDevice(tmp_path)
     places = device.places
@@ -523,10 +521,7 @@ def test_no_charge_is_above_what_was_shown_and_no_signal_where_none_was_announce
 
 @pytest.mark.parametrize(
     "walks",
-    [
-        pytest.param(20, marks=pytest.mark.audit),
-        pytest.param(100, marks=pytest.mark.nightly),
-    ],
+    [pytest.param(20, marks=pytest.mark.audit), pytest.param(100, marks=pytest.mark.nightly)],
 )
 def test_no_charge_is_unseen_for_long(walks: int) -> None:
     play(walks, 40, Phase.shrink)

@@ -13,12 +13,7 @@ import pytest
 from askew.catalog.item import Item
 from askew.errors import ProfileError
 from askew_client.profile import document as documents
-from askew_client.profile.document import (
-    MAX_RECEIVED,
-    PastAnswer,
-    ProfileDocument,
-    ReceivedItem,
-)
+from askew_client.profile.document import MAX_RECEIVED, PastAnswer, ProfileDocument, ReceivedItem
 from askew_client.profile.store import ProfileService, ProfileStore
 
 CANARY = "Xanadu Canary (1980)"

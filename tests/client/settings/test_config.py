@@ -168,10 +168,7 @@ def test_a_changed_text_is_read_as_it_was_meant(data: str, k: int, epsilon: Frac
 
 @pytest.mark.parametrize(
     ("text", "keys"),
-    [
-        ('[keys]\nnear.ask = "g"\n"help" = "f9"\n', {"near.ask": "g", "help": "f9"}),
-        ("", {}),
-    ],
+    [('[keys]\nnear.ask = "g"\n"help" = "f9"\n', {"near.ask": "g", "help": "f9"}), ("", {})],
 )
 def test_keys_of_the_app_have_a_table_of_their_own_which_a_change_leaves_alone(
     path: Path, text: str, keys: dict[str, str]

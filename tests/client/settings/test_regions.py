@@ -50,10 +50,7 @@ def test_a_region_holds_the_ends_of_its_country(code: str) -> None:
     assert outside == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["", "SJ", "47/5/55/15/3", "a/b/c/d", "nan/5/55/15", "55/5/47/15"],
-)
+@pytest.mark.parametrize("text", ["", "SJ", "47/5/55/15/3", "a/b/c/d", "nan/5/55/15", "55/5/47/15"])
 def test_anything_else_is_refused(text: str) -> None:
     with pytest.raises(ParameterError, match="region"):
         region_of(text)

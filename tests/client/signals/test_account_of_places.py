@@ -10,11 +10,7 @@ from pathlib import Path
 import pytest
 
 from askew.dp.privacy import ANY_SPACE, SignalCharge
-from askew.errors import (
-    BudgetExceeded,
-    LedgerRefused,
-    ParameterError,
-)
+from askew.errors import BudgetExceeded, LedgerRefused, ParameterError
 from askew.noise.hexagonal import HexagonalLattice
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal

@@ -59,10 +59,7 @@ class TestDeviceLedger(LedgerContract):
         # A space of its own for each question, so that any order may ask in one month.
         space, charge = f"{number:032x}", SignalCharge(Fraction(1))
         sent, _ = store(folder).remember(
-            space,
-            month(0),
-            charge,
-            lambda: Signal(space, LatticeLaplace(11, 1024), (drawn(), 0)),
+            space, month(0), charge, lambda: Signal(space, LatticeLaplace(11, 1024), (drawn(), 0))
         )
         say(f"published {number} {sent.values[0]}")
         return sent.values[0]

@@ -84,8 +84,7 @@ async def test_plain_text_is_never_spoken_to_another_machine(
 
 
 @pytest.mark.parametrize(
-    "target",
-    [":7571", "[::1]", "localhost:0", "localhost:65536", "localhost:-1", "localhost:²"],
+    "target", [":7571", "[::1]", "localhost:0", "localhost:65536", "localhost:-1", "localhost:²"]
 )
 def test_a_target_that_is_not_host_and_port_is_refused(target: str) -> None:
     """Planted bug: isdigit() alone, which takes superscripts that int() does not."""

@@ -99,11 +99,7 @@ def shaped(line: Any, files: Any = None) -> ShapedTransport:
 
 def device_on(line: Line, directory: Path, profile: ProfileStore | None = None) -> Device:
     return made_device(
-        shaped(line),
-        directory,
-        SETTINGS,
-        profile=profile or PassingProfile(),
-        today=lambda: TODAY,
+        shaped(line), directory, SETTINGS, profile=profile or PassingProfile(), today=lambda: TODAY
     )
 
 
@@ -394,11 +390,7 @@ def places() -> NearServer:
 
 @pytest.mark.parametrize("work", [0.0, 0.2, 0.49])
 def test_near_a_place_the_choice_of_the_pick_is_not_heard_and_the_card_is_kept(
-    places: NearServer,
-    tmp_path: Path,
-    clock: VirtualSelector,
-    slow: Slow,
-    work: float,
+    places: NearServer, tmp_path: Path, clock: VirtualSelector, slow: Slow, work: float
 ) -> None:
     """Planted bugs: preferences judged while the connection is open, or before the next moment is
     fixed; the card fetched again by each program.
