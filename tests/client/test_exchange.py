@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from asked import query_of
-from client.conftest import K4, Memory, Pair, SilentBits, UntouchableMemory
+from client.conftest import K4, Memory, Pair, SilentBits
 
 from askew.catalog.catalog_file import FIRST
 from askew.dp.privacy import SignalCharge
@@ -57,9 +57,7 @@ def test_the_charge_is_what_the_noise_guarantees_and_no_more_than_was_allowed(
 
 
 def test_what_can_be_refused_is_refused_before_a_byte_is_drawn(
-    pair_in_a_space: Callable[..., Pair],
-    untouchable_memory: UntouchableMemory,
-    silent_bits: SilentBits,
+    pair_in_a_space: Callable[..., Pair], memory: Memory, silent_bits: SilentBits
 ) -> None:
     """k above the server's, a wide space, a rating above the scale, and one that is no number."""
     for ratings, k, width in (
@@ -70,7 +68,8 @@ def test_what_can_be_refused_is_refused_before_a_byte_is_drawn(
     ):
         exchange = pair_in_a_space(width=width).exchange
         with pytest.raises(ParameterError if ratings is FAN else ProfileError):
-            query_of(exchange(ratings, replace(K4, k=k)), MONTH, untouchable_memory, silent_bits)
+            query_of(exchange(ratings, replace(K4, k=k)), MONTH, memory, silent_bits)
+    assert memory.calls == []
 
 
 def test_a_stored_signal_that_does_not_fit_its_space_is_not_sent(
