@@ -376,11 +376,3 @@ def test_draws_from_the_kernel_follow_the_law(q: int) -> None:
     if q == 1024:
         assert goodness_of_fit(sample, round(1024 / 0.9)) < ALPHA
         assert goodness_of_fit(sample, round(1024 / 1.1)) < ALPHA
-
-
-@pytest.mark.slow
-def test_the_two_draws_of_a_coordinate_pair_are_uncorrelated() -> None:
-    """Catches one draw used twice. |correlation| of 60,000 pairs passes 0.025 once in 10**9."""
-    sample = TwoSidedGeometric.with_constant_work(1024).draw(2 * DRAWS, SystemBits())
-    correlation = stats.pearsonr(sample[::2], sample[1::2]).statistic
-    assert abs(correlation) < 0.025
