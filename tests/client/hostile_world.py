@@ -133,6 +133,12 @@ class Call:
         self.world.asked.append(data[5:])
         return self.world.honest(data[5:])
 
+    def more(self, most: int) -> bytes:
+        data = self.socket.recv(most)
+        if not data:
+            raise ConnectionError
+        return data
+
     def reset(self) -> None:
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.socket.close()
@@ -145,10 +151,7 @@ class Call:
     def _exactly(self, size: int) -> bytes:
         data = b""
         while len(data) < size:
-            more = self.socket.recv(size - len(data))
-            if not more:
-                raise ConnectionError
-            data += more
+            data += self.more(size - len(data))
         return data
 
 
@@ -164,10 +167,7 @@ class Fetch(Call):
         """The bytes that an honest host would send of the file, or none."""
         request = b""
         while b"\r\n\r\n" not in request:
-            more = self.socket.recv(1 << 16)
-            if not more:
-                raise ConnectionError
-            request += more
+            request += self.more(1 << 16)
         self.world.fetched.append(request)
         found = re.match(rb"GET (\S+) HTTP.*\r\nRange: bytes=(\d+)-(\d*)\r\n", request, re.DOTALL)
         assert found
@@ -176,10 +176,10 @@ class Fetch(Call):
         file = self.world.file if self.path.endswith(".whole") else b""
         return file[self.first : None if self.last is None else self.last + 1]
 
-    def honest(self, piece: bytes, *more: str, status: str = "206 Partial Content") -> bytes:
+    def honest(self, piece: bytes, *more: str) -> bytes:
         end = self.first + len(piece) - 1
         lines = [
-            f"HTTP/1.1 {status}",
+            "HTTP/1.1 206 Partial Content",
             f"Content-Range: bytes {self.first}-{end}/{len(self.world.file)}",
             f"Content-Length: {len(piece)}",
             *more,
@@ -295,9 +295,6 @@ def _peak(*, reset: bool = False) -> int:
     found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text(encoding="ascii"))
     assert found
     return int(found[1]) << 10
-
-
-# A device before this world
 
 
 def device_at(

@@ -133,8 +133,6 @@ def test_who_likes_nothing_gets_the_order_for_anybody(
     assert pair.exchange(ratings).rank_all(7).order == order
 
 
-# A space a little wider than the device's limit is too wide, and so is a rating's reach.
-
 FOUR = replace(ClientSettings(), mode="ask", k=4, max_ratings_apart=4.0)
 A_LITTLE = 2.0**-16  # the least that a width can change
 

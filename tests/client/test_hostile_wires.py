@@ -70,9 +70,6 @@ def world(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> World:
     return World(pair)
 
 
-# What a server does with a question, once it has heard it.
-
-
 def sends(make: Callable[[bytes], bytes]) -> Callable[[Call], None]:
     """Sends what is made of the honest reply, and waits until the device hangs up."""
 
@@ -183,8 +180,6 @@ CALLS: dict[str, Callable[[Call], None]] = {
     ),
     **{f"fails with {code.name}": fails(code) for code in CODES},
 }
-
-# What a host does with a request for a file.
 
 
 def host(make: Callable[[Fetch, bytes], bytes]) -> Callable[[Fetch], None]:

@@ -96,8 +96,6 @@ def test_every_file_whose_tests_can_be_wrong_by_chance_is_counted() -> None:
     assert [file for file in LOOKS if not (ROOT / file).exists()] == []
 
 
-# -- the pages of docs/proofs ---------------------------------------------------------------------
-
 PAGES = sorted((ROOT / "docs/proofs").glob("*.md"))
 STEPS = "## Where the code does it, and what checks it"
 HEAD = "| Step of the proof | Code | Test |"

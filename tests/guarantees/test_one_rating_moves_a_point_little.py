@@ -122,9 +122,6 @@ def test_people_at_the_floor_come_within_a_hundredth_of_the_bound(
     assert 0.99 * bound < found <= bound
 
 
-# Planted bugs.
-
-
 class ClipsAfterTheSum(Encoder):
     """Bounds the whole sum, so that one large item can carry a person anywhere."""
 

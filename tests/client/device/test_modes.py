@@ -226,9 +226,6 @@ async def test_titles_that_a_server_writes_twice_break_nothing(
         assert len((await device.answer()).results) == 4
 
 
-# What is private decides nothing
-
-
 PEOPLE: list[dict[str, float]] = [
     {"Film 2 (1962)": 5.0, "Film 4 (1964)": 1.0},
     {"Film 5 (1965)": 5.0},

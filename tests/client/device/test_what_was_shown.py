@@ -76,9 +76,6 @@ def draw_elsewhere(
     store.remember(space, month, charge, lambda: Signal(space, law, (1, value)))
 
 
-# Four comparisons are enough
-
-
 async def test_who_was_shown_one_server_does_not_ask_another(tmp_path: Path) -> None:
     """Planted bug: the first comparison left out. What is kept goes elsewhere for nothing."""
     device = DeviceWorld(tmp_path, "ask")
@@ -180,9 +177,6 @@ async def test_nothing_else_needs_to_be_shown_anew(tmp_path: Path) -> None:
     assert not (await asked(device, cost)).cost.fresh  # a cost may be used again: it says as much
 
 
-# Where nothing was shown
-
-
 async def test_a_question_without_a_cost_does_not_turn_from_silent_to_sending(
     tmp_path: Path,
 ) -> None:
@@ -231,9 +225,6 @@ async def test_a_cost_that_was_shown_for_a_place_is_the_one_that_is_charged(tmp_
     assert isinstance(places.add("home", BERLIN, places.price()).cost, Cost)
 
 
-# A spot without a name
-
-
 async def test_a_spot_is_sent_again_only_where_the_person_says_so(tmp_path: Path) -> None:
     """Who answers one question and not the next learns nothing of whether the spot is the same: a
     fresh one is drawn and charged. Planted bug: the signal that waits is sent by itself.
@@ -258,8 +249,6 @@ async def test_a_spot_is_sent_again_only_where_the_person_says_so(tmp_path: Path
 async def failing(*_: Any) -> bytes:
     raise ServerFailed("it failed")
 
-
-# Anything may change at any moment
 
 STEPS = ("before the mark", "after it", "before the next mark", "after that")
 

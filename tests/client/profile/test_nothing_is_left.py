@@ -53,9 +53,6 @@ def on_disk(path: Path) -> bytes:
     return b"".join(each.read_bytes() for each in sorted(path.parent.iterdir()))
 
 
-# Pages
-
-
 @pytest.mark.parametrize("act", ["wipe", "forget"])
 def test_pages_are_overwritten_before_the_file_shrinks(
     path: Path, store: ProfileStore, monkeypatch: pytest.MonkeyPatch, act: str
@@ -99,8 +96,6 @@ def test_past_answers_are_nowhere_in_the_file(path: Path) -> None:
         ProfileService(store).forget_history()
         assert CANARY.encode() not in on_disk(path)
 
-
-# Other programs
 
 READER = """
 import sqlite3, sys
@@ -180,9 +175,6 @@ def test_a_program_that_begins_to_read_in_between_is_noticed(
     assert CANARY.encode() not in on_disk(path) + other_name.read_bytes()
 
 
-# Titles
-
-
 def test_a_title_that_is_removed_for_good_is_nowhere_in_the_file(askew: Askew) -> None:
     """Nor in the edit that removed it before."""
     askew("profile", "add", stdin=b"Alien (1979),4.5\nMoon (2009)\n")
@@ -210,9 +202,6 @@ def test_past_answers_that_name_a_forgotten_title_are_forgotten_too(
     assert [each.month for each in desk.history()] == ["2026-09"]
     assert [each.label for each in desk.ratings()] == [OTHER]
     assert CANARY.encode() not in on_disk(path)
-
-
-# What stays
 
 
 @pytest.mark.parametrize("apart", [True, False])

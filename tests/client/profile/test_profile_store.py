@@ -173,8 +173,6 @@ def test_the_edits_that_can_be_undone_have_an_end_too(monkeypatch: pytest.Monkey
     assert emptied.undone()[0].ratings == document.ratings
 
 
-# Items that answers brought: of one space, as many as there is room for.
-
 HERE, THERE = "00" * 16, "11" * 16
 
 

@@ -75,7 +75,6 @@ def test_the_lifetime_cap_is_reached_exactly_and_not_passed(path: Path) -> None:
     assert len(store.entries()) == 3
 
 
-# The cap of a month.
 MONTHLY = Caps(Fraction(10), monthly=Fraction(3))
 
 
@@ -165,9 +164,6 @@ def test_a_price_that_was_not_shown_is_not_charged_and_not_sent(store: SignalSto
     store.remember(SPACE, "2026-11", ONE, lambda: signal(1))
     with pytest.raises(NotShown):
         store.remember(SPACE, "2026-11", ONE, never, check=refuse)
-
-
-# A store that cannot be read or trusted is an error: nothing is drawn anew in its place.
 
 
 def run(path: Path, *statements: str) -> None:

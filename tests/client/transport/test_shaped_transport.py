@@ -132,8 +132,6 @@ def slow(monkeypatch: pytest.MonkeyPatch, clock: VirtualSelector) -> Slow:
     return make
 
 
-# What a server's clock tells of the work between two connections.
-
 BEFORE, AFTER = (model, "ratings_of"), (exchanging, "rank_all")
 
 
@@ -245,9 +243,6 @@ def test_files_are_fetched_at_the_moment_too_whoever_has_them(pair: Pair, line: 
     assert [round(b - a, 9) for a, b in pairwise(began)] == [INTERVAL] * 5
     assert len(files.happened) == 9
     assert len(line.happened) == 6
-
-
-# Nothing private while a connection is open.
 
 
 def private_acts(device: Device) -> dict[str, Callable[[], object]]:
