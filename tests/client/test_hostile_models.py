@@ -146,9 +146,9 @@ def titles(*named: str) -> Attack:
     """A catalog in order, whose first films have these titles."""
 
     def pair() -> Pair:
-        made = made_catalog(VECTORS, SHARED_SLATE)
+        films = made_catalog(VECTORS, SHARED_SLATE)
         items = tuple(Item(title, 1960 + n) for n, title in enumerate(named))
-        catalog = replace(made, items=(*items, *made.items[len(named) :]))
+        catalog = replace(films, items=(*items, *films.items[len(named) :]))
         return Pair(Retriever(made_card(space_of_width(), catalog, 6), catalog))
 
     return whole(pair)

@@ -170,9 +170,9 @@ def weights(
     cutoff = counts[order[kbar]] if len(order) > kbar else 0
     least = {"positive": 1, "top": 0, "strict": cutoff + 1}[domain]
     two = Fraction(2)
-    made = {i: two ** counts[i] for i in order[:kbar] if counts[i] >= least}
-    made[STOP] = two ** (cutoff + plus_one) * spread / DELTA
-    return made
+    weight = {i: two ** counts[i] for i in order[:kbar] if counts[i] >= least}
+    weight[STOP] = two ** (cutoff + plus_one) * spread / DELTA
+    return weight
 
 
 def law(weight: Weights, k: int = ROUNDS) -> Law:

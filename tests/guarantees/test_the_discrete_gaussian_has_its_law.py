@@ -184,8 +184,8 @@ def test_small_noise_follows_the_law_integer_by_integer() -> None:
 
 
 def test_a_try_reads_24_bytes_and_hardly_any_is_in_vain() -> None:
-    made, read = metered(lambda: DiscreteGaussian.of_variance(2**46).draw(100_000, SystemBits()))
-    assert len(made) == 100_000
+    draws, read = metered(lambda: DiscreteGaussian.of_variance(2**46).draw(100_000, SystemBits()))
+    assert len(draws) == 100_000
     tries = [len(part) for part in read if len(part) > 16]  # 8 or 16: a word that did not tell
     assert all(size % 24 == 0 for size in tries)
     assert 100_000 < sum(tries) // 24 < 107_000

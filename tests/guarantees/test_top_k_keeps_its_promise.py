@@ -150,7 +150,7 @@ def test_the_order_of_the_input_says_nothing(asked: Asked) -> None:
         laws.append(law_of_top_k(dict(order), asked))
         public: Asked = {} if asked.get("unknown") else {"items": [name for name, _ in order]}
         bits = map(ShakeBits, "12345678")
-        drawn.append([called(order, asked, bits=each, **public) for each in bits])
+        drawn.append([called(order, asked, bits=tape, **public) for tape in bits])
         assert asked.get("ordered") or all(each.items == sorted(each.items) for each in drawn[-1])
     assert all(law == laws[0] for law in laws)
     assert all(each == drawn[0] for each in drawn)
@@ -167,10 +167,10 @@ def test_a_name_of_one_person_never_decides_under_public_names(name: object, ask
     for counts in several:
         there = {**counts, name: 1}
         for seed in "123":
-            found, without = (
+            beside, without = (
                 called(data, asked, epsilon=0.1, bits=ShakeBits(seed)) for data in (there, counts)
             )
-            assert found == without
+            assert beside == without
 
 
 @pytest.mark.parametrize("k", [1, 5, 300])

@@ -39,8 +39,8 @@ def test_each_new_directory_is_synced_in_its_parent(
     disk = Disk(monkeypatch)
     for _ in range(2):
         make_directory(tmp_path / "a" / "b")
-    for made in (tmp_path / "a", tmp_path / "a" / "b"):
-        assert made.stat().st_mode & 0o777 == 0o700
+    for path in (tmp_path / "a", tmp_path / "a" / "b"):
+        assert path.stat().st_mode & 0o777 == 0o700
     assert disk.synced == [tmp_path, tmp_path / "a"]
 
 

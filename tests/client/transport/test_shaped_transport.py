@@ -437,7 +437,7 @@ def test_an_unnamed_spot_is_kept_until_it_is_answered_by_any_program_and_no_long
     def fails() -> None:
         raise Unreachable("gone")
 
-    def told() -> bool:
+    def is_kept() -> bool:
         return any(b"52.52" in file.read_bytes() for file in tmp_path.glob("profile*"))
 
     async def play() -> None:
@@ -446,12 +446,12 @@ def test_an_unnamed_spot_is_kept_until_it_is_answered_by_any_program_and_no_long
         line.meanwhile = fails
         await raised(near(device, "places", BERLIN))
         line.meanwhile = lambda: None
-        assert told()
+        assert is_kept()
         device = device_on(line, tmp_path, ProfileStore(path))  # another program
         assert (await near_cost(device, "places", BERLIN)).fresh
         shown = await near_cost(device, "places", BERLIN, again=True)
         await near(device, "places", BERLIN, shown=shown, again=True)
-        assert not told()
+        assert not is_kept()
         assert len(device._signals.entries()) == 1
 
     in_virtual_time(play)
