@@ -32,7 +32,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 
 def in_virtual_time(
-    play: Callable[[], Coroutine[Any, Any, None]], clock: VirtualSelector | None = None
+    play: Callable[[], Coroutine[Any, Any, object]], clock: VirtualSelector | None = None
 ) -> None:
     with asyncio.Runner(loop_factory=lambda: VirtualLoop(clock or VirtualSelector())) as runner:
         runner.run(play())

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 from hurried import hurry
@@ -21,7 +20,6 @@ from small_world import made_card, made_catalog, made_encoder, made_space
 
 from askew.catalog.catalog_file import FIRST, HEAD_BYTES
 from askew.dp.privacy import SignalCharge
-from askew.errors import BudgetExceeded
 from askew.noise.randomness import RandomBits, ReplayBits
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
@@ -90,8 +88,7 @@ class Pair:
 class Memory(SignalStore):
     """Signals in a dictionary, and everything that was asked of it."""
 
-    def __init__(self, cap: Fraction = Fraction(10_000)) -> None:
-        self.cap = cap
+    def __init__(self) -> None:
         self.signals: dict[tuple[str, str], Signal] = {}
         self.charges: list[SignalCharge] = []
         self.calls: list[tuple[str, str, SignalCharge]] = []
@@ -107,29 +104,17 @@ class Memory(SignalStore):
         check: Callable[[Cost], None] | None = None,
     ) -> tuple[Signal, Cost]:
         self.calls.append((space_version, month, charge))
-        stored, spent = self.signals.get((space_version, month)), self.spent
-        if stored is None:
-            if self.spent + charge.epsilon_per_rating > self.cap:
-                raise BudgetExceeded(charge.epsilon_per_rating, self.spent, self.cap)
-            self.signals[space_version, month] = draw()
+        key, spent, leaves = (space_version, month), self.spent, Leaves.KEPT
+        if key not in self.signals:
+            leaves = Leaves.FRESH
+            self.signals[key] = draw()
             self.charges.append(charge)
-        leaves = Leaves.FRESH if stored is None else Leaves.KEPT
-        cost = Cost(leaves, charge, month=month, spent=spent, cap=self.cap)
-        return self.signals[space_version, month], cost
+        cost = Cost(leaves, charge, month=month, spent=spent, cap=Fraction(10_000))
+        return self.signals[key], cost
 
     @property
     def spent(self) -> Fraction:
-        return sum((each.epsilon_per_rating for each in self.charges), Fraction(0))
-
-
-class UntouchableMemory(SignalStore):
-    """Fails the test that touches it."""
-
-    def __init__(self) -> None:
-        pass
-
-    def remember(self, *_: object, **__: object) -> NoReturn:
-        pytest.fail("the memory was touched")
+        return sum((charge.epsilon_per_rating for charge in self.charges), Fraction(0))
 
 
 class SilentBits(RandomBits):
@@ -176,13 +161,8 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.fixture
-def retriever() -> Retriever:
-    return made_retriever(space_of_width(), VECTORS)
-
-
-@pytest.fixture
-def pair(retriever: Retriever) -> Pair:
-    return Pair(retriever)
+def pair() -> Pair:
+    return Pair(made_retriever(space_of_width(), VECTORS))
 
 
 @pytest.fixture
@@ -194,11 +174,6 @@ def pair_in_a_space() -> Callable[..., Pair]:
 @pytest.fixture
 def memory() -> Memory:
     return Memory()
-
-
-@pytest.fixture
-def untouchable_memory() -> UntouchableMemory:
-    return UntouchableMemory()
 
 
 @pytest.fixture

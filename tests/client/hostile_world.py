@@ -16,7 +16,8 @@ from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager, s
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from client.conftest import Pair
 
 from askew.errors import AskewError, WireError
 from askew.wire.catalog_file import catalog_to_bytes
@@ -32,13 +33,10 @@ from askew_client.views.answers import Answer
 from askew_client.views.problems import problem_of
 from askew_server.serving.settings import second_ports
 
-if TYPE_CHECKING:
-    from client.conftest import Pair
-
 Fields = dict[str, bytes]
 OK: Fields = {":status": b"200", "content-type": b"application/grpc"}
 DONE: Fields = {"grpc-status": b"0"}
-DATA, HEADERS, RESET, SETTINGS, PUSH, PING, GOAWAY, WINDOW, CONTINUATION = 0, 1, 3, 4, 5, 6, 7, 8, 9
+DATA, HEADERS, RESET, SETTINGS, PUSH, PING, GOAWAY, CONTINUATION = 0, 1, 3, 4, 5, 6, 7, 9
 END_STREAM, END_HEADERS, ACK = 1, 4, 1
 
 PATIENT = ClientSettings(
@@ -80,15 +78,15 @@ def literal(name: str, value: bytes) -> bytes:
     return b"\0" + _length(len(name)) + name.encode() + _length(len(value)) + value
 
 
-def headers(fields: Fields, *, last: bool = False, stream: int = 1) -> bytes:
+def headers(fields: Fields, *, last: bool = False) -> bytes:
     """Header fields, in as many frames as they need."""
-    block = b"".join(literal(*each) for each in fields.items())
+    block = b"".join(literal(*field) for field in fields.items())
     parts = [block[at : at + 16_000] for at in range(0, max(len(block), 1), 16_000)]
     flags = [0] * (len(parts) - 1) + [END_HEADERS]
     flags[0] |= END_STREAM if last else 0
     kinds = [HEADERS] + [CONTINUATION] * (len(parts) - 1)
     rows = zip(kinds, parts, flags, strict=True)
-    return b"".join(frame(kind, part, flag, stream) for kind, part, flag in rows)
+    return b"".join(frame(kind, part, flag, 1) for kind, part, flag in rows)
 
 
 def message(data: bytes, compressed: int = 0, said: int | None = None) -> bytes:
@@ -96,12 +94,10 @@ def message(data: bytes, compressed: int = 0, said: int | None = None) -> bytes:
     return bytes([compressed]) + struct.pack(">I", len(data) if said is None else said) + data
 
 
-def body(data: bytes, *, last: bool = False) -> bytes:
+def body(data: bytes) -> bytes:
     """Bytes of a reply, in as many frames as they need."""
-    parts = [data[at : at + 16_000] for at in range(0, max(len(data), 1), 16_000)]
     return b"".join(
-        frame(DATA, part, END_STREAM if last and at == len(parts) - 1 else 0, 1)
-        for at, part in enumerate(parts)
+        frame(DATA, data[at : at + 16_000], 0, 1) for at in range(0, max(len(data), 1), 16_000)
     )
 
 
@@ -137,6 +133,12 @@ class Call:
         self.world.asked.append(data[5:])
         return self.world.honest(data[5:])
 
+    def more(self, most: int) -> bytes:
+        data = self.socket.recv(most)
+        if not data:
+            raise ConnectionError
+        return data
+
     def reset(self) -> None:
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.socket.close()
@@ -149,10 +151,7 @@ class Call:
     def _exactly(self, size: int) -> bytes:
         data = b""
         while len(data) < size:
-            more = self.socket.recv(size - len(data))
-            if not more:
-                raise ConnectionError
-            data += more
+            data += self.more(size - len(data))
         return data
 
 
@@ -168,10 +167,7 @@ class Fetch(Call):
         """The bytes that an honest host would send of the file, or none."""
         request = b""
         while b"\r\n\r\n" not in request:
-            more = self.socket.recv(1 << 16)
-            if not more:
-                raise ConnectionError
-            request += more
+            request += self.more(1 << 16)
         self.world.fetched.append(request)
         found = re.match(rb"GET (\S+) HTTP.*\r\nRange: bytes=(\d+)-(\d*)\r\n", request, re.DOTALL)
         assert found
@@ -180,10 +176,10 @@ class Fetch(Call):
         file = self.world.file if self.path.endswith(".whole") else b""
         return file[self.first : None if self.last is None else self.last + 1]
 
-    def honest(self, piece: bytes, *more: str, status: str = "206 Partial Content") -> bytes:
+    def honest(self, piece: bytes, *more: str) -> bytes:
         end = self.first + len(piece) - 1
         lines = [
-            f"HTTP/1.1 {status}",
+            "HTTP/1.1 206 Partial Content",
             f"Content-Range: bytes {self.first}-{end}/{len(self.world.file)}",
             f"Content-Length: {len(piece)}",
             *more,
@@ -274,6 +270,10 @@ class Spent:
     cpu: float = 0.0
     memory: int = 0
 
+    def check(self) -> None:
+        assert self.cpu < MOST_CPU, self
+        assert self.memory < MOST_MEMORY, self
+
 
 @contextmanager
 def measured() -> Iterator[Spent]:
@@ -295,9 +295,6 @@ def _peak(*, reset: bool = False) -> int:
     found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text(encoding="ascii"))
     assert found
     return int(found[1]) << 10
-
-
-# A device before this world
 
 
 def device_at(

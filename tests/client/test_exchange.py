@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import pytest
 from asked import query_of
-from client.conftest import K4
+from client.conftest import K4, Memory, Pair, SilentBits
 
 from askew.catalog.catalog_file import FIRST
 from askew.dp.privacy import SignalCharge
-from askew.errors import (
-    AskewError,
-    LedgerError,
-    Malformed,
-    ParameterError,
-    ProfileError,
-)
+from askew.errors import LedgerError, Malformed, ParameterError, ProfileError
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import ReplayBits
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
 from askew.wire.tastes import slate_from_bytes, slate_to_bytes
-from askew_client.device.model import Exchange
 from askew_client.settings.settings import ClientSettings
 
-if TYPE_CHECKING:
-    from client.conftest import Memory, Pair, SilentBits, UntouchableMemory
-
-    Replay = Callable[[str], ReplayBits]
+Replay = Callable[[str], ReplayBits]
 
 MONTH = "2026-11"
 FAN = {3: 5.0, 0: 4.0, 9: 1.0}
@@ -40,28 +30,22 @@ STRANGER = {8: 5.0}
 
 
 @pytest.mark.parametrize(
-    ("ratings", "settings"),
-    [
-        pytest.param(FAN, K4, id="nothing"),
-        pytest.param(FAN, replace(K4, k=6), id="k"),
-        pytest.param(STRANGER, K4, id="the profile"),
-        pytest.param(FAN, replace(K4, epsilon_per_rating=Fraction(7)), id="epsilon, less private"),
-        pytest.param(
-            FAN, replace(K4, epsilon_per_rating=Fraction(1, 7)), id="epsilon, more private"
-        ),
-    ],
+    ("ratings", "change"),
+    [(FAN, {"k": 6}), (STRANGER, {}), (FAN, {"epsilon_per_rating": Fraction(1, 7)})],
+    ids=["k", "the profile", "epsilon"],
 )
 def test_asking_again_sends_the_stored_signal_whatever_has_changed(
-    pair: Pair, memory: Memory, replay: Replay, ratings: dict[int, float], settings: ClientSettings
+    pair: Pair, memory: Memory, replay: Replay, ratings: dict[int, float], change: dict[str, Any]
 ) -> None:
     """Planted bug: drawing again because the profile or a setting is another."""
+    settings = replace(K4, **change)
     first = query_of(pair.exchange(FAN), MONTH, memory, replay("first"))
     again = query_of(pair.exchange(ratings, settings), MONTH, memory, replay("again"))
     assert again == Query(first.signal, settings.k, catalog_date=FIRST)
     assert memory.charges == [SignalCharge(Fraction(2))]
 
 
-@pytest.mark.parametrize("epsilon", [Fraction(2), Fraction(1, 3), Fraction(7, 5), Fraction(1000)])
+@pytest.mark.parametrize("epsilon", [Fraction(2), Fraction(7, 5)])
 def test_the_charge_is_what_the_noise_guarantees_and_no_more_than_was_allowed(
     pair: Pair, memory: Memory, replay: Replay, epsilon: Fraction
 ) -> None:
@@ -72,27 +56,20 @@ def test_the_charge_is_what_the_noise_guarantees_and_no_more_than_was_allowed(
     assert charge.epsilon_per_rating == query.signal.lattice.epsilon <= epsilon
 
 
-REFUSALS: dict[str, tuple[type[AskewError], dict[int, float], ClientSettings, float]] = {
-    "k above what the server answers": (ParameterError, FAN, replace(K4, k=7), 2.0),
-    "a wide space": (ParameterError, FAN, K4, 16.5),
-    "a narrow limit": (ParameterError, FAN, replace(K4, max_ratings_apart=3.75), 2.0),
-    "a rating above the scale": (ProfileError, {1: 5.5}, K4, 2.0),
-    "a rating that is no number": (ProfileError, {1: float("nan")}, K4, 2.0),
-    "an infinite rating": (ProfileError, {1: float("-inf")}, K4, 2.0),
-}
-
-
-@pytest.mark.parametrize("case", REFUSALS)
 def test_what_can_be_refused_is_refused_before_a_byte_is_drawn(
-    pair_in_a_space: Callable[..., Pair],
-    untouchable_memory: UntouchableMemory,
-    silent_bits: SilentBits,
-    case: str,
+    pair_in_a_space: Callable[..., Pair], memory: Memory, silent_bits: SilentBits
 ) -> None:
-    error, ratings, settings, width = REFUSALS[case]
-    pair = pair_in_a_space(width=width)
-    with pytest.raises(error):
-        query_of(pair.exchange(ratings, settings), MONTH, untouchable_memory, silent_bits)
+    """k above the server's, a wide space, a rating above the scale, and one that is no number."""
+    for ratings, k, width in (
+        (FAN, 7, 2.0),
+        (FAN, 4, 16.5),
+        ({1: 5.5}, 4, 2.0),
+        ({1: float("nan")}, 4, 2.0),
+    ):
+        exchange = pair_in_a_space(width=width).exchange
+        with pytest.raises(ParameterError if ratings is FAN else ProfileError):
+            query_of(exchange(ratings, replace(K4, k=k)), MONTH, memory, silent_bits)
+    assert memory.calls == []
 
 
 def test_a_stored_signal_that_does_not_fit_its_space_is_not_sent(
@@ -129,12 +106,7 @@ def test_no_ratings_are_asked_about_and_charged_like_any_other(
     )
 
 
-def _score(pair: Pair, exchange: Exchange, item: int) -> float:
-    pairs = zip(pair.catalog.vectors[item], exchange.profile.taste, strict=True)
-    return sum(float(place) * float(wish) for place, wish in pairs)
-
-
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(20))
 def test_the_pick_and_the_order_equal_brute_force(pair: Pair, seed: int) -> None:
     """Planted bugs: scoring with the signal, picking a rated item, ranking by id."""
     chance = np.random.default_rng(seed)
@@ -143,24 +115,16 @@ def test_the_pick_and_the_order_equal_brute_force(pair: Pair, seed: int) -> None
     shared = pair.catalog.shared_slate if not exchange.profile.taste.any() else ()
     place = {item: at for at, item in enumerate(shared)}
 
-    def best_first(items: Iterable[int]) -> list[int]:
-        def rank(i: int) -> tuple[float, int, int]:
-            return -_score(pair, exchange, i), place.get(i, len(place)), i
+    def rank(i: int) -> tuple[bool, float, int, int]:
+        score = float(pair.catalog.vectors[i].astype(float) @ exchange.profile.taste)
+        return i in exchange.ratings, -score, place.get(i, len(place)), i
 
-        return sorted(items, key=lambda i: (i in exchange.ratings, *rank(i)))
-
-    for count in (1, 5, 12, 20):
-        assert exchange.rank_all(count).order == (*best_first(range(12))[:count],)
+    for count in (1, 12, 20):
+        assert exchange.rank_all(count).order == (*sorted(range(12), key=rank)[:count],)
 
 
 @pytest.mark.parametrize(
-    ("ratings", "order"),
-    [
-        ({}, (4, 9, 2, 7, 0, 10, 1)),
-        ({9: 1.0}, (4, 2, 7, 0, 10, 1, 3)),
-        ({4: 5.0}, (9, 2, 7, 0, 10, 1, 3)),
-    ],
-    ids=["none", "no like", "no taste"],
+    ("ratings", "order"), [({}, (4, 9, 2, 7, 0, 10, 1)), ({9: 1.0}, (4, 2, 7, 0, 10, 1, 3))]
 )
 def test_who_likes_nothing_gets_the_order_for_anybody(
     pair: Pair, ratings: dict[int, float], order: tuple[int, ...]
@@ -169,26 +133,19 @@ def test_who_likes_nothing_gets_the_order_for_anybody(
     assert pair.exchange(ratings).rank_all(7).order == order
 
 
-# A space a little wider than the device's limit is too wide, and so is a rating's reach.
-
 FOUR = replace(ClientSettings(), mode="ask", k=4, max_ratings_apart=4.0)
 A_LITTLE = 2.0**-16  # the least that a width can change
 
 
-@pytest.mark.parametrize("beyond", [A_LITTLE, 0.25, 0.4375])
+@pytest.mark.parametrize("beyond", [A_LITTLE, 0.4375])
 def test_a_fraction_beyond_the_limit_is_refused(
     pair_in_a_space: Callable[..., Pair], beyond: float
 ) -> None:
     """Planted bug: `int(diameter) > max_ratings_apart`, which lets 4.875 pass for 4."""
+    pair_in_a_space(width=2.0).exchange({0: 3.0}, FOUR).mechanism  # noqa: B018
     pair = pair_in_a_space(width=2.0 + beyond)  # two axes
     with pytest.raises(ParameterError, match="at most this device's limit, 4"):
         pair.exchange({0: 3.0}, FOUR).mechanism  # noqa: B018
-
-
-@pytest.mark.parametrize("short", [0.0, A_LITTLE])
-def test_the_limit_itself_is_entered(pair_in_a_space: Callable[..., Pair], short: float) -> None:
-    pair = pair_in_a_space(width=2.0 - short)
-    pair.exchange({0: 3.0}, FOUR).mechanism  # noqa: B018
 
 
 def test_a_space_where_one_rating_moves_a_point_by_more_than_1_is_not_asked(

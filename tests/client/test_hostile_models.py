@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import shutil
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from client.conftest import SHARED_SLATE, VECTORS, Pair, made_retriever, space_of_width
 from client.hostile_world import (
-    MOST_CPU,
-    MOST_MEMORY,
     PATIENT,
     RATINGS,
     World,
@@ -32,8 +30,7 @@ from client.hostile_world import (
 )
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
-from small_world import made_card, made_catalog, made_encoder, made_space
-from wire.messages import HOSTILE_TEXTS
+from small_world import made_card, made_catalog
 
 from askew.catalog.catalog_file import HEAD_BYTES, file_of
 from askew.catalog.item import Item
@@ -46,102 +43,115 @@ from askew.errors import (
     ParameterError,
     StaleSpace,
 )
+from askew.spaces.vectors import FeatureSpace
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.profile.document import Liking
 from askew_client.views.answers import Answer
 from askew_server.retrieval.snapshot import Retriever
 
-if TYPE_CHECKING:
-    from askew.spaces.vectors import FeatureSpace
-
 Attack = Callable[[World], None]
 UNKNOWN: dict[str, Liking] = {"Film 77": 5.0, "Film 99": 1.0}
 PEOPLE: tuple[dict[str, Liking], ...] = (RATINGS, UNKNOWN, {})
-MANY = 1 << 17
 
 
-def spoiled(spoil: Callable[[pb.CatalogFile], None], file: bytes) -> bytes:
-    body = pb.CatalogFile.FromString(file[HEAD_BYTES:])
-    spoil(body)
-    return file_of(body.SerializeToString())
+Spoil = Callable[[bytes], bytes]
 
 
-def spoiled_card(**fields: Any) -> Callable[[bytes], bytes]:
+def put_in(message: Message, fields: dict[str, Any]) -> None:
+    for name, value in fields.items():
+        if isinstance(value, list):
+            del getattr(message, name)[:]
+            getattr(message, name).extend(value)
+        else:
+            setattr(message, name, value)
+
+
+def in_file(change: Callable[[pb.CatalogFile], object]) -> Spoil:
+    def spoil(file: bytes) -> bytes:
+        body = pb.CatalogFile.FromString(file[HEAD_BYTES:])
+        change(body)
+        return file_of(body.SerializeToString())
+
+    return spoil
+
+
+def in_words(change: Callable[[pb.ItemWords], object]) -> Spoil:
     def spoil(body: pb.CatalogFile) -> None:
-        card = body.card
-        for name, value in fields.items():
-            where = card.space if hasattr(card.space, name) else card
-            if isinstance(value, list):
-                del getattr(where, name)[:]
-                getattr(where, name).extend(value)
-            else:
-                setattr(where, name, value)
+        words = pb.ItemWords.FromString(zlib.decompress(body.words))
+        change(words)
+        body.words = zlib.compress(words.SerializeToString())
 
-    return partial(spoiled, spoil)
+    return in_file(spoil)
 
 
-def file(make: Callable[[bytes], bytes]) -> Attack:
+def in_reply(change: Callable[[pb.RetrieveResponse], object]) -> Spoil:
+    def spoil(reply: bytes) -> bytes:
+        message = pb.RetrieveResponse.FromString(reply)
+        change(message)
+        return message.SerializeToString()
 
+    return spoil
+
+
+def answers(**fields: Any) -> Spoil:
+    return in_reply(lambda message: put_in(message, fields))
+
+
+def space(**fields: Any) -> Spoil:
+    return in_file(lambda body: put_in(body.card.space, fields))
+
+
+def titled(*named: str) -> Spoil:
+    """A file whose first films have these titles, which no honest server can make."""
+
+    def change(words: pb.ItemWords) -> None:
+        words.titles = "\n".join([*named, *words.titles.split("\n")[len(named) :]])
+
+    return in_words(change)
+
+
+def file(make: Spoil) -> Attack:
     def act(world: World) -> None:
         world.file = make(world.file)
 
     return act
 
 
-def card(**fields: Any) -> Attack:
-    return file(spoiled_card(**fields))
-
-
-def reply(make: Callable[[bytes], bytes]) -> Attack:
+def reply(make: Spoil) -> Attack:
     def act(world: World) -> None:
         world.spoil = make
 
     return act
 
 
-def model(space: Callable[[], FeatureSpace], rows: list[tuple[float, ...]] = VECTORS) -> Attack:
-    """A whole model of a space of the server's choosing, with replies that fit."""
+def whole(pair: Callable[[], Pair]) -> Attack:
+    """A model of the server's choosing, with replies that fit."""
 
     def act(world: World) -> None:
-        world.pair = Pair(made_retriever(space(), rows))
+        world.pair = pair()
         world.__post_init__()
 
     return act
 
 
+def model(of: Callable[[], FeatureSpace], rows: list[tuple[float, ...]] = VECTORS) -> Attack:
+    return whole(lambda: Pair(made_retriever(of(), rows)))
+
+
 def scaled(lowest: float, highest: float, like_from: float) -> Attack:
-    return card(lowest_rating=lowest, highest_rating=highest, like_from=like_from)
-
-
-def of_encoder(**fields: Any) -> Attack:
-    return model(lambda: made_space(made_encoder(ranking=2, **{"least_likes": 1, **fields})))
-
-
-def texts(*named: str) -> Attack:
-    """A file whose first films have these titles, which no honest server can make."""
-
-    def spoil(body: pb.CatalogFile) -> None:
-        words = pb.ItemWords.FromString(zlib.decompress(body.words))
-        rest = words.titles.split("\n")[len(named) :]
-        words.titles = "\n".join([*named, *rest])
-        body.words = zlib.compress(words.SerializeToString())
-
-    return file(partial(spoiled, spoil))
+    return file(space(lowest_rating=lowest, highest_rating=highest, like_from=like_from))
 
 
 def titles(*named: str) -> Attack:
     """A catalog in order, whose first films have these titles."""
 
-    def act(world: World) -> None:
-        items = tuple(
-            Item(title, 1960 + n)
-            for n, title in enumerate([*named, *(f"Film {n}" for n in range(len(named), 12))])
-        )
-        catalog = replace(made_catalog(VECTORS, SHARED_SLATE), items=items)
-        world.pair = Pair(Retriever(made_card(space_of_width(), catalog, 6), catalog))
-        world.__post_init__()
+    def pair() -> Pair:
+        films = made_catalog(VECTORS, SHARED_SLATE)
+        items = tuple(Item(title, 1960 + n) for n, title in enumerate(named))
+        catalog = replace(films, items=(*items, *films.items[len(named) :]))
+        return Pair(Retriever(made_card(space_of_width(), catalog, 6), catalog))
 
-    return act
+    return whole(pair)
 
 
 def unknown_field(data: bytes) -> bytes:
@@ -149,11 +159,9 @@ def unknown_field(data: bytes) -> bytes:
     return data + b"\xc0\x3e\x64\xc8\x3e\x40"
 
 
-def with_unknown_fields(data: bytes) -> bytes:
-    body = pb.CatalogFile.FromString(data[HEAD_BYTES:])
-    body.card.MergeFromString(unknown_field(b""))
-    body.card.space.MergeFromString(unknown_field(b""))
-    return file_of(unknown_field(body.SerializeToString()))
+def with_unknown_fields(body: pb.CatalogFile) -> None:
+    for message in (body, body.card, body.card.space):
+        message.MergeFromString(unknown_field(b""))
 
 
 def repeated(of: Descriptor, seen: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -167,7 +175,7 @@ def repeated(of: Descriptor, seen: tuple[str, ...] = ()) -> Iterator[tuple[str, 
                 yield (each.name, *way)
 
 
-def bomb(message: Message, way: tuple[str, ...], count: int = MANY) -> Message:
+def bomb(message: Message, way: tuple[str, ...], count: int = 1 << 17) -> None:
     """The message with so many elements in a repeated field."""
     *parents, name = way
     target: Any = message
@@ -182,22 +190,6 @@ def bomb(message: Message, way: tuple[str, ...], count: int = MANY) -> Message:
     else:
         one = {FieldDescriptor.TYPE_STRING: "x", FieldDescriptor.TYPE_BYTES: b"x"}
         values.extend([one.get(field.type, 1)] * count)
-    return message
-
-
-def bomb_of_file(way: tuple[str, ...], data: bytes) -> bytes:
-    return file_of(bomb(pb.CatalogFile.FromString(data[HEAD_BYTES:]), way).SerializeToString())
-
-
-def bomb_of_words(way: tuple[str, ...], data: bytes) -> bytes:
-    body = pb.CatalogFile.FromString(data[HEAD_BYTES:])
-    words = bomb(pb.ItemWords.FromString(zlib.decompress(body.words)), way, 1 << 21)
-    body.words = zlib.compress(words.SerializeToString())
-    return file_of(body.SerializeToString())
-
-
-def bomb_of_reply(way: tuple[str, ...], data: bytes) -> bytes:
-    return bomb(pb.RetrieveResponse.FromString(data), way).SerializeToString()
 
 
 def nested(data: bytes) -> bytes:
@@ -211,190 +203,84 @@ def nested(data: bytes) -> bytes:
     return message
 
 
-def of_another_server(data: bytes) -> bytes:
-    """The reply of a server of other films to the same question."""
-    message = pb.RetrieveResponse.FromString(data)
-    message.catalog_version = bytes(16)
-    return message.SerializeToString()
-
-
-def in_place_of_its_own(data: bytes) -> bytes:
-    """The films of another server, under this one's name."""
-    message = pb.RetrieveResponse.FromString(data)
-    message.codes = message.codes[::-1]
-    message.boosts = bytes([191] * len(message.boosts))
-    return message.SerializeToString()
-
-
-def replayed(items: list[int]) -> Callable[[bytes], bytes]:
-
-    def make(data: bytes) -> bytes:
-        message = pb.RetrieveResponse.FromString(data)
-        message.item_ids[:] = items
-        return message.SerializeToString()
-
-    return make
-
-
 MODELS: dict[str, Attack] = {
     # What a server decides of the space
     "a space of great width": model(partial(space_of_width, 64.0)),
-    "a space of no width": card(unit=2.0**-40),
-    "one rating that moves everything": card(clip=1e6),
-    "one rating that moves a lot": of_encoder(clip=16.0),
-    "one rating that moves nothing": of_encoder(clip=2.0**-60),
-    "likes that are divided by a billion": card(least_likes=10**9),
-    "likes that are divided by a hundred": of_encoder(least_likes=10**4),
-    "a unit that makes everything far": card(unit=1e300),
-    "a unit that is minus zero": card(unit=-0.0),
-    "a clip that is minus zero": card(clip=-0.0),
-    "knots of minus zero": card(knots=[-0.0] * 66),
-    "an origin of minus zeros": card(origin=b"\0\0\0\x80" * 2),
-    "an origin of no numbers": card(origin=b"\0\0\xc0\x7f" * 2),
-    "scales of minus zero": card(scales=b"\0\0\0\x80" * 2),
-    "scales of no numbers": card(scales=b"\0\0\xc0\x7f" * 2),
-    "directions of minus zeros": card(directions=b"\0\0\0\x80" * 4),
+    "a space of no width": file(space(unit=2.0**-40)),
+    "one rating that moves everything": file(space(clip=1e6)),
+    "one rating that moves nothing": model(lambda: space_of_width(clip=2.0**-60)),
+    "likes that are divided by a billion": file(space(least_likes=10**9)),
+    "a unit that makes everything far": file(space(unit=1e300)),
+    "a clip that is minus zero": file(space(clip=-0.0)),
+    "an origin of minus zeros": file(space(origin=b"\0\0\0\x80" * 2)),
+    "scales of no numbers": file(space(scales=b"\0\0\xc0\x7f" * 2)),
     # Probes of what somebody rated
     "a catalog of one film": model(space_of_width, VECTORS[:1]),
     "a catalog of titles that nobody rated": titles(*(f"Nobody's {n}" for n in range(12))),
     "a scale above all ratings": scaled(6.0, 10.0, 8.0),
-    "a scale below all ratings": scaled(-5.0, 0.0, -1.0),
     "a scale between two ratings": scaled(1.25, 1.5, 1.375),
     "a scale where all is liked": scaled(1.0, 5.0, 1.0),
-    "a scale where nothing is liked": scaled(1.0, 5.0, 5.0),
-    "a scale where a like is minus zero": scaled(-1.0, 1.0, -0.0),
     "a scale beyond all numbers": scaled(1.0, 1e308, 4.0),
     # What a server says that a device decides
-    "a largest k below what is asked": card(max_slate_size=3),
-    "an epsilon in a field that is none": file(with_unknown_fields),
+    "a largest k below what is asked": file(
+        in_file(lambda body: put_in(body.card, {"max_slate_size": 3}))
+    ),
+    "an epsilon in a field that is none": file(in_file(with_unknown_fields)),
     "an epsilon in a reply": reply(unknown_field),
     # Texts
-    **{f"a title with {each}": texts(text) for each, text in HOSTILE_TEXTS.items()},
-    "a title that is markup": titles("[@click=app.quit]Alien[/]", "[/]", "[bold red]x"),
-    "a title that is a link": titles("<a href='http://x/'>x</a>", "http://127.0.0.1:9/"),
-    "a title that is a format": titles("{0.__class__}", "%s%n"),
-    "a title of marks": texts("a" + "\u0301" * 480),
-    "a title twice": texts("Film 5"),
+    "a title of a megabyte": file(titled("x" * 2**20)),
+    "titles of markup, a link and a format": titles(
+        "[@click=app.quit]Alien[/]", "<a href='http://x/'>x</a>", "{0.__class__}%s%n"
+    ),
+    "a title of marks": file(titled("a" + "\u0301" * 480)),
+    "a title twice": file(titled("Film 5")),
     "a title of a homograph": titles("F\u0456lm 3"),
     # Bombs
     **{
-        f"a bomb in {'.'.join(way)} of a file": file(partial(bomb_of_file, way))
+        f"a bomb in {'.'.join(way)} of a file": file(in_file(partial(bomb, way=way)))
         for way in repeated(pb.CatalogFile.DESCRIPTOR)
     },
     **{
-        f"a bomb in {'.'.join(way)} of the words": file(partial(bomb_of_words, way))
+        f"a bomb in {'.'.join(way)} of the words": file(
+            in_words(partial(bomb, way=way, count=1 << 21))
+        )
         for way in repeated(pb.ItemWords.DESCRIPTOR)
     },
     **{
-        f"a bomb in {'.'.join(way)} of a reply": reply(partial(bomb_of_reply, way))
+        f"a bomb in {'.'.join(way)} of a reply": reply(in_reply(partial(bomb, way=way)))
         for way in repeated(pb.RetrieveResponse.DESCRIPTOR)
     },
     "replies within replies": reply(nested),
     # Replies of others
-    "another server's reply": reply(of_another_server),
-    "another server's films under this one's name": reply(in_place_of_its_own),
-    "a reply to somebody else": reply(replayed([1, 5, 7, 11])),
-    "a reply to another k": reply(replayed([1, 5, 7])),
+    "another server's reply": reply(answers(catalog_version=bytes(16))),
+    "another server's films under this one's name": reply(answers(boosts=bytes([191] * 4))),
+    "a reply to somebody else": reply(answers(item_ids=[1, 5, 7, 11])),
+    "a reply to another k": reply(answers(item_ids=[1, 5, 7])),
 }
 
 
-# Refused, whoever asks
-
-
-def words_of(items: Iterable[Item]) -> bytes:
-    rows = [*items]
-    words = pb.ItemWords(
-        titles="\n".join(each.title for each in rows),
-        years=[each.year or 0 for each in rows],
-        lists=[pb.Genres(names=["Drama"])],
-        genres=[0] * len(rows),
-    )
-    return zlib.compress(words.SerializeToString())
-
-
-def spoiled_body(**fields: bytes) -> Callable[[bytes], bytes]:
-    def spoil(body: pb.CatalogFile) -> None:
-        for name, value in fields.items():
-            setattr(body, name, value)
-
-    return partial(spoiled, spoil)
-
-
-def steer_the_terminal(body: pb.CatalogFile) -> None:
-    words = pb.ItemWords.FromString(zlib.decompress(body.words))
-    words.titles = words.titles.replace("Film 3", "\x1b]0;mine\x07")
-    body.words = zlib.compress(words.SerializeToString())
-
-
-def fewer_items(body: pb.CatalogFile) -> None:
-    body.words = words_of(Item(f"Film {n}", 1960 + n) for n in range(11))
-    body.boosts, body.codes = body.boosts[:11], body.codes[:11]
-
-
-def another_shared_slate(body: pb.CatalogFile) -> None:
-    del body.shared_slate[:]
-    body.shared_slate.extend(range(6))
-
-
-def words_for_ever(body: pb.CatalogFile) -> None:
-    body.words = zlib.compress(bytes(1 << 26))
-
-
-FILMS = [Item(f"Film {n}", 1960 + n) for n in range(12)]
 # What a reader refuses of a card, a catalog and an answer, tests/wire says; here are a few of each.
-FILES: dict[str, Callable[[bytes], bytes]] = {
-    "a card of no items": spoiled_card(n_items=0),
-    "a card with a slate larger than the catalog": spoiled_card(max_slate_size=13),
-    "a card with knots of no number": spoiled_card(knots=[float("nan")] * 66),
-    "a card with an endless clip": spoiled_card(clip=float("inf")),
-    "a card with a source that steers the terminal": spoiled_card(source="\x1b[2J"),
+FILES: dict[str, Spoil] = {
+    "a card of no items": in_file(lambda body: put_in(body.card, {"n_items": 0})),
+    "a card with an endless clip": space(clip=float("inf")),
     "nothing": lambda _: b"",
-    "no file": lambda _: b"<html><body>502 Bad Gateway</body></html>" * 9,
-    "half a file": lambda file: file[: len(file) // 2],
     "another body": lambda file: file[:-1] + bytes([file[-1] ^ 1]),
     "no message": lambda _: file_of(b"\xff\xff\xff"),
     "a length beyond any budget": lambda file: file[:8] + b"\xff" * 8 + file[16:],
-    "another title": spoiled_body(words=words_of([Item("x"), *FILMS[1:]])),
-    "a title that steers the terminal": partial(spoiled, steer_the_terminal),
-    "other vectors": spoiled_body(codes=bytes(12)),
-    "other boosts": spoiled_body(boosts=b"\xff" * 12),
-    "another shared slate": partial(spoiled, another_shared_slate),
-    "fewer items": partial(spoiled, fewer_items),
-    "words that unpack for ever": partial(spoiled, words_for_ever),
+    "a title that steers the terminal": titled("\x1b]0;mine\x07"),
+    "other vectors": in_file(lambda body: put_in(body, {"codes": bytes(12)})),
+    "words that unpack for ever": in_file(
+        lambda body: put_in(body, {"words": zlib.compress(bytes(1 << 26))})
+    ),
 }
 
 
-def spoiled_answer(**fields: Any) -> Callable[[bytes], bytes]:
-    def spoil(data: bytes) -> bytes:
-        message = pb.RetrieveResponse.FromString(data)
-        for name, value in fields.items():
-            if isinstance(value, list):
-                message.ClearField(name)  # type: ignore[arg-type]  # names are of this test
-                getattr(message, name).extend(value)
-            else:
-                setattr(message, name, value)
-        return message.SerializeToString()
-
-    return spoil
-
-
-ANSWERS: dict[str, Callable[[bytes], bytes]] = {
+ANSWERS: dict[str, Spoil] = {
     "an answer of nothing": lambda _: b"",
     "an answer that is no message": lambda _: b"\xff\xff\xff\xff",
-    "one item too few": spoiled_answer(item_ids=[1, 2, 3]),
-    "items out of order": spoiled_answer(item_ids=[4, 3, 2, 1]),
-    "items scored in another way": spoiled_answer(codes=bytes(4)),
-    "items lifted above all others": spoiled_answer(boosts=b"\xff" * 4),
-    "no words": spoiled_answer(items=[]),
+    "one item too few": answers(item_ids=[1, 2, 3]),
+    "items scored in another way": answers(codes=bytes(4)),
 }
-
-
-async def test_the_honest_server_answers_and_is_paid_once(pair: Pair, tmp_path: Path) -> None:
-    """Or the refusals below would mean nothing."""
-    world = World(pair)
-    with world.running():
-        assert isinstance(await ask(world, tmp_path), Answer)
-    assert len(charges(tmp_path)) == len(world.asked) == 1
 
 
 @pytest.mark.parametrize("case", FILES)
@@ -427,7 +313,7 @@ async def test_a_bad_answer_is_refused_and_the_store_stays_as_it_was(
 
 @dataclass(frozen=True)
 class Seen:
-    """What a server sees of a person, and what they were shown and paid."""
+    """What a server sees of a person, by sizes, and what they were shown and paid."""
 
     fetched: tuple[int, ...]
     asked: tuple[int, ...]
@@ -478,8 +364,7 @@ async def test_everybody_sends_the_same_and_pays_what_they_were_shown(
             with measured() as spent:
                 person, outcome = await question(world, tmp_path / str(at), ratings)
             assert is_clear(outcome), outcome
-            assert spent.cpu < MOST_CPU, spent
-            assert spent.memory < MOST_MEMORY, spent
+            spent.check()
             assert person.paid in ((), (person.shown,))
             for request in world.asked:
                 sent = pb.RetrieveRequest.FromString(request)

@@ -17,27 +17,22 @@ import zlib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import grpc
 import pytest
+from client.conftest import Pair
 from client.hostile_world import (
     ATTACKED,
     CONTINUATION,
-    DATA,
     DONE,
     GOAWAY,
     HEADERS,
     LONGER,
-    MOST_CPU,
-    MOST_MEMORY,
     OK,
     PATIENT,
-    PING,
     PUSH,
     RESET,
     SETTINGS,
-    WINDOW,
     Call,
     Fetch,
     World,
@@ -62,9 +57,6 @@ from askew_client.catalog.cache import date_of
 from askew_client.transport import grpc as grpc_transport
 from askew_client.views.answers import Answer
 
-if TYPE_CHECKING:
-    from client.conftest import Pair
-
 PATIENCE = 0.1  # seconds, of retries
 MOST_QUESTIONS = 12  # of one attack: the question, and its retries within the patience
 ESCAPE = b"\x1b]0;mine\x07\x1b[2J"
@@ -78,25 +70,12 @@ def world(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> World:
     return World(pair)
 
 
-# What a server does with a question, once it has heard it.
-
-
 def sends(make: Callable[[bytes], bytes]) -> Callable[[Call], None]:
     """Sends what is made of the honest reply, and waits until the device hangs up."""
 
     def act(call: Call) -> None:
         call.send(make(call.hear()))
         call.gone()
-
-    return act
-
-
-def ends(make: Callable[[bytes], bytes], *, reset: bool = False) -> Callable[[Call], None]:
-
-    def act(call: Call) -> None:
-        call.send(make(call.hear()))
-        if reset:
-            call.reset()
 
     return act
 
@@ -111,18 +90,11 @@ def fails(code: grpc.StatusCode, text: bytes = ESCAPE) -> Callable[[Call], None]
 
 
 def at_once(data: bytes) -> Callable[[Call], None]:
-
     def act(call: Call) -> None:
         call.send(data)
         call.gone()
 
     return act
-
-
-def half_closed(call: Call) -> None:
-    call.hear()
-    call.socket.shutdown(socket.SHUT_WR)
-    call.gone()
 
 
 def dripping(call: Call) -> None:
@@ -132,12 +104,12 @@ def dripping(call: Call) -> None:
         time.sleep(0.01)  # an attack
 
 
-def flooding(unit: bytes, *, most: int = 1 << 22) -> Callable[[Call], None]:
+def flooding(unit: bytes) -> Callable[[Call], None]:
     """The same frames over and over, as long as the device takes them."""
 
     def act(call: Call) -> None:
         call.hear()
-        for _ in range(most // len(unit)):
+        for _ in range((1 << 22) // len(unit)):
             call.send(unit)
         call.gone()
 
@@ -167,10 +139,7 @@ def more_than_is_taken(call: Call) -> None:
         call.send(body(bytes(1 << 16)))
 
 
-HONEST_BEGINNING = headers(OK)
 GOODBYE = frame(GOAWAY, bytes(4) + (2).to_bytes(4) + ESCAPE)
-GIVEN_UP = frame(RESET, (7).to_bytes(4), 0, 1)
-
 CODES = (  # each that the device tells apart, and one more
     grpc.StatusCode.UNAVAILABLE,
     grpc.StatusCode.RESOURCE_EXHAUSTED,
@@ -181,58 +150,29 @@ CODES = (  # each that the device tells apart, and one more
 CALLS: dict[str, Callable[[Call], None]] = {
     "closes before anything": lambda _: None,
     "resets before anything": lambda call: call.reset(),
-    "says nothing": lambda call: call.gone(),
     "hears and says nothing": sends(lambda _: b""),
-    "hears and closes": ends(lambda _: b""),
-    "hears and half-closes": half_closed,
     "drips its reply": dripping,
     "answers in HTTP/1.1": at_once(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
-    "answers with an alert of TLS": at_once(b"\x15\x03\x03\x00\x02\x02\x28"),
-    "answers with noise": at_once(bytes(range(256)) * 64),
-    "answers before the question": at_once(frame(SETTINGS) + whole(b"")),
-    "begins with no settings": at_once(frame(PING, bytes(8))),
     "says goodbye at once": at_once(frame(SETTINGS) + GOODBYE),
-    "says goodbye in place of a reply": ends(lambda _: GOODBYE),
-    "resets the stream": sends(lambda _: GIVEN_UP),
+    "resets the stream": sends(lambda _: frame(RESET, (7).to_bytes(4), 0, 1)),
     "floods with settings": flooding(frame(SETTINGS, b"\0\4\0\0\xff\xff") * 64),
-    "floods with pings": flooding(frame(PING, bytes(8)) * 64),
-    "floods with empty data": flooding(HONEST_BEGINNING + frame(DATA, b"", 0, 1) * 64),
     "floods with headers that do not end": flooding(
         frame(HEADERS, literal("x", b"y"), 0, 1) + frame(CONTINUATION, literal("x", b"y"), 0, 1)
     ),
-    "opens the window too far": sends(lambda _: frame(WINDOW, b"\x7f\xff\xff\xff") * 2),
     "pushes what nobody asked for": sends(
         lambda reply: frame(PUSH, (2).to_bytes(4) + literal(":path", b"/x"), 4, 1) + whole(reply)
     ),
     "sends a frame of 16 MiB": sends(lambda _: b"\xff\xff\xff\0\0\0\0\0\1"),
-    "replies on another stream": sends(lambda reply: headers(OK, stream=3) + whole(reply)),
-    "replies twice": sends(lambda reply: whole(reply) * 2),
     "replies with two messages": sends(lambda r: replies(OK, message(r) * 2)),
     "replies with no message": sends(lambda _: replies(OK)),
-    "replies without an end": sends(lambda r: headers(OK) + body(message(r))),
-    "ends by data and not by a status": sends(
-        lambda r: headers(OK) + body(message(r), last=True),
-    ),
-    "says less than it sends": sends(lambda r: replies(OK, message(r, said=3))),
-    "says more than it sends": sends(lambda r: replies(OK, message(r, said=len(r) + 9))),
     "says 4 GiB": sends(lambda r: replies(OK, message(r, said=2**32 - 1))),
     "sends more than is taken": more_than_is_taken,
     "says that it is compressed and it is not": sends(lambda r: replies(OK, message(r, 1))),
     "compresses a bomb": bomb(BOMB),
     "compresses as much as is taken": bomb(TAKEN),
-    "compresses by what nobody knows": sends(
-        lambda r: replies(OK | {"grpc-encoding": b"zip"}, message(r, 1))
-    ),
-    "has another content type": sends(
-        lambda r: replies(OK | {"content-type": b"text/html"}, message(r))
-    ),
     "sends devices elsewhere": sends(
         lambda r: replies(OK | {":status": b"307", "location": b"http://127.0.0.1:9/x"}, message(r))
     ),
-    "has a status of HTTP that is none": sends(
-        lambda r: replies(OK | {":status": b"999"}, message(r))
-    ),
-    "has a status that is none": sends(lambda r: replies(OK, message(r), {"grpc-status": b"99"})),
     "has headers of a megabyte": sends(lambda r: replies(OK | {"x": b"y" * (1 << 20)}, message(r))),
     "sets a cookie": sends(lambda r: replies(OK | {"set-cookie": b"device=7"}, message(r))),
     "names a pause for a retry": sends(
@@ -241,11 +181,8 @@ CALLS: dict[str, Callable[[Call], None]] = {
     **{f"fails with {code.name}": fails(code) for code in CODES},
 }
 
-# What a host does with a request for a file.
-
 
 def host(make: Callable[[Fetch, bytes], bytes]) -> Callable[[Fetch], None]:
-
     def act(fetch: Fetch) -> None:
         fetch.send(make(fetch, fetch.hear()))
 
@@ -280,24 +217,15 @@ def dripping_file(fetch: Fetch) -> None:
         time.sleep(0.005)  # an attack
 
 
-def silent_file(fetch: Fetch) -> None:
-    fetch.hear()
-    fetch.gone()
-
-
 def reset_file(fetch: Fetch) -> None:
     piece = fetch.hear()
-    fetch.send(fetch.honest(piece) + piece[: len(piece) // 2])
+    fetch.send((fetch.honest(piece) + piece)[:200])
     fetch.reset()
 
 
-def _claims(length: object) -> Callable[[Fetch], None]:
-
-    def made(fetch: Fetch, piece: bytes) -> bytes:
-        said = f"Content-Length: {len(piece)}".encode()
-        return fetch.honest(piece).replace(said, f"Content-Length: {length}".encode()) + piece
-
-    return host(made)
+def silent_file(fetch: Fetch) -> None:
+    fetch.hear()
+    fetch.gone()
 
 
 def bomb_of_a_file(fetch: Fetch) -> None:
@@ -306,38 +234,28 @@ def bomb_of_a_file(fetch: Fetch) -> None:
 
 FILES: dict[str, Callable[[Fetch], None]] = {
     "the host says nothing": silent_file,
-    "the host closes": host(lambda *_: b""),
-    "the host resets": lambda fetch: fetch.reset(),
     "the host resets in the middle": reset_file,
     "the host drips": dripping_file,
     "the host speaks no HTTP": host(lambda *_: b"\x15\x03\x03\x00\x02\x02\x28"),
     "the host speaks HTTP/0.9": host(lambda _, piece: piece),
     "the host says one line for ever": endless(b"x" * 4096),
-    "the host says a header for ever": endless(b"x" * 4096, b"HTTP/1.1 200 OK\r\nX: "),
     "the host says headers for ever": endless(b"X: y\r\n" * 512, b"HTTP/1.1 200 OK\r\n"),
     "the host says go on for ever": endless(b"HTTP/1.1 100 Continue\r\n\r\n" * 64),
     "the host sends chunks for ever": endless(
         b"1000\r\n" + bytes(4096) + b"\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
     ),
-    "the host sends a chunk of no size": endless(
-        b"-1\r\n", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-    ),
     "the host sends data for ever": endless(bytes(1 << 16), b"HTTP/1.1 200 OK\r\n\r\n", 1 << 26),
     "the host upgrades": status("101 Switching Protocols", "Upgrade: h2c"),
-    "the host has no such range": status("416 Range Not Satisfiable"),
     "the host fails": status("500 \x1b[2J", data=ESCAPE),
-    "the host wants a retry": status("503 x", "Retry-After: 0", "Refresh: 0"),
     "the host has a status that is none": status("99999 x"),
     "the host sends several parts": status(
         "206 x", "Content-Type: multipart/byteranges; boundary=x", data=b"--x\r\n\r\nz\r\n--x--"
     ),
-    "the host says that it is a page": with_field("Content-Type: text/html", "Refresh: 0"),
     "the host steers the terminal": with_field("X: \x1b[2J", "Server: \x1b]0;mine\x07"),
-    "the host says less than it sends": _claims(1),
-    "the host says more than it sends": _claims(10**6),
-    "the host says a negative length": _claims(-1),
-    "the host says two lengths": with_field("Content-Length: 7"),
+    "the host says a negative length": host(
+        lambda fetch, piece: fetch.honest(piece).replace(b"Length: ", b"Length: -") + piece
+    ),
     "the host says a length and chunks": with_field("Transfer-Encoding: chunked"),
     "the host sends a bomb": bomb_of_a_file,
 }
@@ -371,8 +289,7 @@ async def test_no_answer_changes_what_is_sent_or_spent(
         assert len(set(world.asked)) <= 1
         assert len(world.asked) <= MOST_QUESTIONS
         assert len(world.fetched) == 2
-        assert spent.cpu < MOST_CPU, spent
-        assert spent.memory < MOST_MEMORY, spent
+        spent.check()
         await honest_after(world, tmp_path)
 
 
@@ -391,8 +308,7 @@ async def test_no_host_of_files_makes_a_device_send_or_spend(
         with measured() as spent:
             outcome = await ask(world, tmp_path, ATTACKED)
         assert is_clear(outcome), outcome
-        assert spent.cpu < MOST_CPU, spent
-        assert spent.memory < MOST_MEMORY, spent
+        spent.check()
         answered = isinstance(outcome, Answer)
         assert len(charges(tmp_path)) == len(world.asked) == answered
         assert len(world.fetched) <= 2
@@ -431,23 +347,8 @@ def cut(at: int, end: str) -> Callable[[Call], None]:
     return act
 
 
-def cut_file(at: int, end: str) -> Callable[[Fetch], None]:
-
-    def act(fetch: Fetch) -> None:
-        piece = fetch.hear()
-        fetch.send((fetch.honest(piece) + piece)[:at])
-        if end == "reset":
-            fetch.reset()
-
-    return act
-
-
-EVERY = [pytest.param(1, marks=pytest.mark.audit), 41]
-ENDS = ["close", "reset", "goodbye", "half-close"]
-
-
-@pytest.mark.parametrize("step", EVERY)
-@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.audit), 41])
+@pytest.mark.parametrize("end", ["close", "reset", "goodbye", "half-close"])
 async def test_a_reply_may_break_off_at_every_byte(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str, step: int
 ) -> None:
@@ -462,27 +363,6 @@ async def test_a_reply_may_break_off_at_every_byte(
         assert len(set(world.asked)) == 1
         assert len(charges(tmp_path)) == 1
         await honest_after(world, tmp_path)
-
-
-@pytest.mark.parametrize(
-    "step",
-    [173, pytest.param(5, marks=pytest.mark.audit), pytest.param(1, marks=pytest.mark.nightly)],
-)
-@pytest.mark.parametrize("end", ENDS[:2])
-async def test_a_file_may_break_off_at_any_byte(
-    world: World, tmp_path: Path, end: str, step: int
-) -> None:
-    """What came is gone on with, and nothing is asked before all of it is there."""
-    with world.running():
-        for at in range(0, len(world.file) + 120, step):
-            folder = tmp_path / str(at)
-            world.fetch = cut_file(at, end)
-            asked = len(world.asked)
-            outcome = await ask(world, folder, ATTACKED)
-            assert is_clear(outcome), at
-            answered = isinstance(outcome, Answer)
-            assert len(charges(folder)) == len(world.asked) - asked == answered
-        assert set(world.fetched) <= agreed_requests(world)
 
 
 def test_a_server_cannot_write_to_the_terminal(world: World) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from client.conftest import Pair
 from client.hostile_world import World, charges, device_at
 from client.test_hostile_models import PEOPLE
 from metered import Failing, source
@@ -15,9 +15,6 @@ from askew.errors import NoRandomness
 from askew_client.profile.document import Liking
 from askew_client.transport import grpc as grpc_transport
 from askew_client.views.answers import Answer
-
-if TYPE_CHECKING:
-    from client.conftest import Pair
 
 
 async def ask(world: World, folder: Path, ratings: dict[str, Liking]) -> Answer:
@@ -45,8 +42,8 @@ async def test_everybody_reads_as_much_and_again_reads_no_signal(
     """Planted bugs: a coin more for who rated something; a signal drawn for each question."""
     world = World(pair)
     with world.running():
-        fresh = [await sizes(world, tmp_path / str(n), each) for n, each in enumerate(PEOPLE)]
-        again = [await sizes(world, tmp_path / str(n), each) for n, each in enumerate(PEOPLE)]
+        fresh = [await sizes(world, tmp_path / str(n), rated) for n, rated in enumerate(PEOPLE)]
+        again = [await sizes(world, tmp_path / str(n), rated) for n, rated in enumerate(PEOPLE)]
     assert fresh[1:] == fresh[:-1]
     assert again[1:] == again[:-1]
     assert max(again[0]) < 16 < max(fresh[0])
@@ -56,7 +53,7 @@ DRAW = 3  # reads of a signal and of its entry's id; what follows are the pauses
 ALL = DRAW + grpc_transport._PAUSES  # that a question makes: none after it has left
 
 
-@pytest.mark.parametrize("at", [0, 1, 2, DRAW, 9, ALL])
+@pytest.mark.parametrize("at", [0, 2, DRAW, ALL])
 async def test_a_source_that_fails_at_any_read_sends_nothing_and_no_half_signal_is_charged(
     pair: Pair, tmp_path: Path, at: int
 ) -> None:

@@ -47,18 +47,13 @@ Made = Callable[[Matrix, str], Matrix]
 Scores = NDArray[np.float64]
 
 
-def as_it_is(matrix: Matrix, seed: str) -> Matrix:
+def as_released(matrix: Matrix, seed: str) -> Matrix:
     return FOUR.perturb(matrix, bits=ShakeBits(seed))
 
 
 def with_half_the_noise(matrix: Matrix, seed: str) -> Matrix:
     """Planted: half the variance."""
     return _plain(matrix, seed, V / 2, V)
-
-
-def with_plain_noise_on_the_diagonal(matrix: Matrix, seed: str) -> Matrix:
-    """Planted: the same variance everywhere."""
-    return _plain(matrix, seed, V, V)
 
 
 def with_asymmetric_noise(matrix: Matrix, seed: str) -> Matrix:
@@ -143,7 +138,7 @@ def epsilon_of(mu: float) -> float:
 @pytest.mark.parametrize("length", LENGTHS)
 def test_the_best_guess_is_as_good_as_the_proof_says_and_no_better(length: int) -> None:
     """Means, spreads and hits at three rates of false alarms, for short and long histories."""
-    found = attacked(as_it_is, length)
+    found = attacked(as_released, length)
     assert found.mu == pytest.approx(MU, abs=6 * ERROR)
     assert found.absent.std() == pytest.approx(MU, rel=6 / sqrt(TRIALS))
     for rate in (0.01, 0.1, 0.5):
@@ -158,7 +153,7 @@ def test_no_lower_bound_on_epsilon_is_above_what_is_charged(
     length: int, record_property: Callable[[str, object], None]
 ) -> None:
     """The exact epsilon of this noise is 3.74, below the 4 that zCDP states. Bounds: 2.3 to 2.9."""
-    found = attacked(as_it_is, length)
+    found = attacked(as_released, length)
     record_property("mechanism", "NoisyCovariance")
     record_property("claimed", float(FOUR.epsilon))
     record_property("measured", epsilon_of(found.mu_at_least))
@@ -167,12 +162,7 @@ def test_no_lower_bound_on_epsilon_is_above_what_is_charged(
     assert epsilon_of(found.mu_at_least) <= epsilon_of(MU) <= FOUR.epsilon
 
 
-PLANTED = [
-    (with_half_the_noise, 7),
-    (with_plain_noise_on_the_diagonal, 1),
-    (with_asymmetric_noise, 16),
-    (with_noise_of_the_last_time, 7),
-]
+PLANTED = [(with_half_the_noise, 7), (with_asymmetric_noise, 16), (with_noise_of_the_last_time, 7)]
 
 
 @pytest.mark.slow
@@ -190,7 +180,7 @@ def test_a_bound_from_hits_and_false_alarms_alone_sees_half_the_noise() -> None:
 
 def test_a_person_who_is_replaced_costs_twice_rho() -> None:
     """Of two people with nothing in common one is there: the best score is their difference."""
-    found = attacked(as_it_is, 2)
+    found = attacked(as_released, 2)
     pairs = min(len(found.there), len(found.absent))
     first = found.there[:pairs] - found.absent[:pairs]
     either = Attack(first[::2], -first[1::2])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -60,7 +60,7 @@ def test_every_small_user_costs_rho_and_no_more(
     assert cost >= ONE.rho * (1 - Fraction(2 * len(likes), UNIT))
 
 
-@pytest.mark.parametrize("m", [1, 2, 3, 7, 100, 777, 1500])
+@pytest.mark.parametrize("m", [1, 3, 777, 1500])
 def test_a_user_of_any_length_costs_rho(m: int) -> None:
     """The count of the places is the only thing that a user's loss depends on."""
     move = covariance([range(m)], 1500)
@@ -80,7 +80,7 @@ def test_a_matrix_counts_each_like_of_a_user_once_and_in_any_order() -> None:
     assert np.array_equal(covariance([(2, 0, 1, 0), (2, 2)], 3), expected)
 
 
-@pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(1), Fraction(4), Fraction(20)])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(4)])
 def test_what_it_states_is_what_its_noise_costs(epsilon: Fraction) -> None:
     """Converted, it is at most epsilon; the variance is no wider than the next integer needs."""
     mechanism = NoisyCovariance(epsilon, DELTA)
@@ -97,7 +97,7 @@ def delta_of_gaussian(rho: float, epsilon: float) -> float:
     return float(upper - exp(epsilon) * stats.norm.sf(epsilon / mu + mu / 2))
 
 
-@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(4)])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(4)])
 def test_no_set_of_outputs_needs_more_than_delta(epsilon: Fraction) -> None:
     """And with half the variance one would, by a factor of 20 at least."""
     rho = float(NoisyCovariance(epsilon, DELTA).rho)
@@ -109,7 +109,10 @@ def test_no_set_of_outputs_needs_more_than_delta(epsilon: Fraction) -> None:
 def noise(items: int) -> Matrix:
     """What is added to a matrix that is not zero, by the kernel's bits."""
     matrix = covariance([range(0, items, 2), range(items), (1, 2)], items)
-    return ONE.perturb(matrix, bits=SystemBits()) - matrix
+    kept = matrix.copy()
+    noisy = ONE.perturb(matrix, bits=SystemBits())
+    assert np.array_equal(matrix, kept)
+    return noisy - kept
 
 
 def fits(draws: NDArray[np.int64], variance: float) -> bool:
@@ -178,21 +181,11 @@ def test_two_noisy_matrices_have_nothing_in_common() -> None:
     assert fits((once[rows, columns] + once[rows + 1, columns])[even], 2 * V)
 
 
-def test_the_matrix_that_was_given_is_left_alone() -> None:
-    matrix = covariance(OTHERS, ITEMS)
-    kept = matrix.copy()
-    ONE.perturb(matrix, bits=SystemBits())
-    assert np.array_equal(matrix, kept)
-
-
-@pytest.mark.parametrize("likes", [(-1,), (ITEMS,), (0, 6_543_210)])
-def test_a_like_outside_the_catalog_is_refused_and_not_repeated(likes: Sequence[int]) -> None:
-    with pytest.raises(ParameterError, match="places from 0 to 5") as refused:
-        covariance([likes], ITEMS)
-    assert "6543210" not in str(refused.value)
-
-
-ASYMMETRIC = np.array([[4_321, 5], [6, 7]])
+def test_a_like_outside_the_catalog_is_refused_and_not_repeated() -> None:
+    for likes in ((-1,), (ITEMS,), (0, 6_543_210)):
+        with pytest.raises(ParameterError, match="places from 0 to 5") as refused:
+            covariance([likes], ITEMS)
+        assert "6543210" not in str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -201,12 +194,11 @@ ASYMMETRIC = np.array([[4_321, 5], [6, 7]])
         np.zeros((2, 3), np.int64),
         np.zeros((0, 0), np.int64),
         np.zeros((2, 2)),
-        np.zeros(4, np.int64),
-        ASYMMETRIC,
+        np.array([[4_321, 5], [6, 7]]),
         -np.eye(2, dtype=np.int64),
         np.full((2, 2), 2**62),
     ],
-    ids=["no square", "empty", "floats", "a row", "asymmetric", "negative", "too large"],
+    ids=["no square", "empty", "floats", "asymmetric", "negative", "too large"],
 )
 def test_what_is_no_such_matrix_is_refused_and_not_repeated(matrix: Matrix) -> None:
     with pytest.raises(ParameterError, match="a symmetric square of 64-bit integers") as refused:
@@ -218,5 +210,3 @@ def test_an_epsilon_whose_noise_would_be_too_wide_is_refused() -> None:
     for epsilon in (Fraction(1, 10**6), Fraction(1, 10**30)):
         with pytest.raises(ParameterError, match="epsilon must be large"):
             replace(ONE, epsilon=epsilon)
-    with pytest.raises(ParameterError, match="an int or a Fraction"):
-        NoisyCovariance(1.0, DELTA)  # type: ignore[arg-type]

@@ -22,8 +22,7 @@ from guarantees.audit.audited import MECHANISMS
 from metered import Draw, Failing, metered, played, source
 
 from askew.dp.composition import PrivacyFilter
-from askew.dp.mark import ID_BYTES
-from askew.dp.privacy import ADD_OR_REMOVE_ONE, SignalCharge
+from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.dp.release import PRIVACY_UNIT
 from askew.errors import ChargePending, NoRandomness
 from askew.mechanisms import LimitedDomain
@@ -31,9 +30,7 @@ from askew.mechanisms.covariance import NoisyCovariance
 from askew.noise.hexagonal import HexagonalLattice
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import SystemBits
-from askew.protocol.signal import Signal
-from askew_client.settings.settings import LEVELS, Caps, ClientSettings
-from askew_client.signals.store import SignalStore
+from askew_client.settings.settings import LEVELS, ClientSettings
 from askew_server.counting.contract import LikesTask
 from askew_server.ledger import Ledger
 from askew_server.taste.paid_matrix import MatrixPlan, make_matrix
@@ -112,13 +109,7 @@ def test_a_selection_reads_at_least_what_its_law_needs(name: str) -> None:
 def test_a_limited_domain_is_decided_by_what_it_reads() -> None:
     """Its threshold is noisy, too."""
     mechanism = LimitedDomain(
-        k=1,
-        kbar=2,
-        epsilon=1,
-        delta=Fraction(1, 20),
-        neighbors=ADD_OR_REMOVE_ONE,
-        max_items_per_unit=1,
-        domain="positive",
+        k=1, kbar=2, epsilon=1, delta=Fraction(1, 20), neighbors=ADD_OR_REMOVE_ONE
     )
 
     def draw() -> str:
@@ -131,48 +122,14 @@ def test_a_limited_domain_is_decided_by_what_it_reads() -> None:
 
 
 def test_a_noisy_matrix_reads_24_bytes_for_every_number_tried() -> None:
+    def draw() -> bytes:
+        return MATRIX.perturb(ZEROS, bits=SystemBits()).tobytes()
+
     for _ in range(DRAWS):
-        made, read = metered(lambda: MATRIX.perturb(ZEROS, bits=SystemBits()))
-        assert {len(each) % 24 for each in read} == {0}
+        made, read = metered(draw)
+        assert {len(part) % 24 for part in read} == {0}
         assert sum(map(len, read)) >= 24 * (6 + 5 + 4 + 3 + 2 + 1)
-        again = played(lambda: MATRIX.perturb(ZEROS, bits=SystemBits()), read)
-        assert np.array_equal(again, made)
-
-
-def remember(store: SignalStore) -> Signal:
-    """What the production store draws, charges and keeps."""
-
-    def draw() -> Signal:
-        return Signal("s" * 32, TASTE, TASTE.perturb((0.1, 0.7), SystemBits()))
-
-    return store.remember("s" * 32, "2026-11", SignalCharge(Fraction(1)), draw)[0]
-
-
-OF_TWO = 2 * COIN * (1 + 2 * coins_of(TASTE))
-
-
-def test_a_stored_signal_reads_nothing_and_a_fresh_one_its_own(tmp_path: Path) -> None:
-    """The id of an entry is read after the draw. Planted bug: a signal drawn again."""
-    store = SignalStore(tmp_path / "signals.sqlite", Caps(Fraction(9)))
-    fresh, read = metered(lambda: remember(store))
-    assert [sum(map(len, read[:-1])), len(read[-1])] == [OF_TWO, ID_BYTES]
-    again, nothing = metered(lambda: remember(store))
-    assert (again, nothing) == (fresh, [])
-
-
-READS = 3  # the rounding, the noise, the id
-
-
-@pytest.mark.parametrize("at", range(READS))
-def test_a_source_that_fails_leaves_no_signal_and_no_charge(tmp_path: Path, at: int) -> None:
-    """Draw and charge are one transaction: nothing was sent, so nothing is owed."""
-    store = SignalStore(tmp_path / "signals.sqlite", Caps(Fraction(9)))
-    with source(Failing(at)), pytest.raises(NoRandomness, match="nothing more was drawn"):
-        remember(store)
-    assert store.entries() == ()
-    with source(Failing(READS)):
-        remember(store)
-    assert len(store.entries()) == 1
+        assert played(draw, read) == made
 
 
 @pytest.fixture

@@ -26,28 +26,13 @@ Make = Callable[[int, int], HexagonalLattice]
 # q, the true point in lattice coordinates, an output, and its probability: computed elsewhere.
 REFERENCE = (
     (1, "-1/4", "17/8", (4, 3), "7/1664"),
-    (1, "-15/4", "-21/16", (0, 1), "5/832"),
     (1, "3/4", "19/8", (2, -2), "11/6656"),
-    (1, "9/4", "15/8", (3, 5), "15/1664"),
-    (1, "7/16", "-1/2", (1, -3), "31/3328"),
-    (1, "-39/16", "51/16", (6, -1), "11/851968"),
     (2, "3/4", "9/4", (-2, -4), "176/80919"),
     (2, "51/16", "-43/16", (3, -1), "17/1332"),
-    (2, "53/16", "7/4", (5, 6), "44/8991"),
     (2, "-5/8", "47/16", (4, -4), "1664/6554439"),
-    (2, "1/2", "-33/16", (0, -4), "11/888"),
-    (2, "-1/4", "-21/16", (5, 0), "88/26973"),
     (5, "29/8", "9/8", (-5, -5), "16796875/14592503808"),
-    (5, "9/16", "-21/8", (-5, 0), "12109375/9728335872"),
-    (5, "27/8", "-9/16", (5, -1), "2375/625536"),
-    (5, "-25/8", "-3/8", (1, -1), "4375/1876608"),
-    (5, "3/8", "-15/4", (1, -3), "7/1448"),
     (5, "-11/16", "21/8", (-3, 0), "1075/312768"),
     (37, "-29/16", "-57/16", (-6, 5), "980859848870165256869/11626119871563786052665344"),
-    (37, "-5/2", "-49/16", (-3, 6), "77847082137251123/847508373783626334208"),
-    (37, "7/2", "59/16", (-3, -6), "77587158657660969/847508373783626334208"),
-    (37, "-63/16", "27/8", (0, 0), "57243921911199/586917156359852032"),
-    (37, "5/8", "29/8", (-4, -6), "2989120015286771/32596475914754859008"),
     (37, "-5/16", "35/16", (3, -6), "13343821633459530975/152975261467944553324544"),
 )
 HERE = (Fraction(0), Fraction(0))
@@ -94,9 +79,7 @@ def test_the_draw_has_the_law(q: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("q", "i", "j"), [(1, "0", "0"), (1, "1/4", "3/4"), (2, "-5/8", "-1/8"), (2, "3", "-1/3")]
-)
+@pytest.mark.parametrize(("q", "i", "j"), [(1, "0", "0"), (2, "-5/8", "-1/8")])
 def test_what_leaves_has_the_law(q: int, i: str, j: str) -> None:
     """`perturb` itself, on the lattice and off it; at these rates the grain is one step."""
     lattice = HexagonalLattice(0, q)
@@ -116,11 +99,11 @@ def assert_law(law: Law, residual: Fraction, expected: Law) -> None:
         assert expected[z] <= p + residual
 
 
-@pytest.mark.parametrize("q", [1, 2, 5, 1024])
-def test_the_law_sums_to_one(q: int) -> None:
+def test_the_law_sums_to_one() -> None:
     """n = 0 once, n = 1, 2, ... six n times each: 1 + 6 r / (1 - r)**2 = 1 + 6 q (q + 1)."""
-    r = Fraction(q, q + 1)
-    assert 1 + 6 * r / (1 - r) ** 2 == 1 + 6 * q * (q + 1)
+    for q in (1, 2, 1024):
+        r = Fraction(q, q + 1)
+        assert 1 + 6 * r / (1 - r) ** 2 == 1 + 6 * q * (q + 1)
     for n in range(1, 7):
         ring = [z for z in product(range(-n, n + 1), repeat=2) if steps(*z) == n]
         assert len(ring) == 6 * n
@@ -171,7 +154,7 @@ def slopes(kind: Make, q: int) -> Iterator[Fraction]:
 
 
 @pytest.mark.thin
-@pytest.mark.parametrize("q", [1, 2, 5, 1067])
+@pytest.mark.parametrize("q", [1, 2, 1067])
 def test_no_segment_loses_more_than_the_promise_a_step_and_some_lose_all_of_it(
     q: int, record_property: Callable[[str, object], None]
 ) -> None:
@@ -183,7 +166,7 @@ def test_no_segment_loses_more_than_the_promise_a_step_and_some_lose_all_of_it(
     assert worst == Fraction(1, q)
 
 
-@pytest.mark.parametrize("q", [1, 2, 5])
+@pytest.mark.parametrize("q", [1, 5])
 def test_no_pair_of_points_and_no_output_breaks_the_promise_in_kilometers(q: int) -> None:
     lattice = HexagonalLattice(0, q)
     laws = laws_in_a_cell(HexagonalLattice, q)
@@ -197,10 +180,9 @@ def test_no_pair_of_points_and_no_output_breaks_the_promise_in_kilometers(q: int
         assert all(law_u[z] <= bound * law_v[z] for z in SPAN)
 
 
-# Planted bugs. Each must be seen by the same check that the real code passes.
-
-
 class TwoUniforms(HexagonalLattice):
+    """A planted bug, which must be seen by the same check that the real code passes."""
+
     def _round(self, point: Plain, bits: RandomBits) -> Pair:
         i, j = self.coordinates(point)
         below_i, below_j = math.floor(i), math.floor(j)
@@ -209,30 +191,9 @@ class TwoUniforms(HexagonalLattice):
         return below_i + up_i, below_j + up_j
 
 
-class OppositeUniforms(HexagonalLattice):
-    """U moves i and 1 - U moves j: the triangles' edges are no steps of the lattice."""
-
-    def _round(self, point: Plain, bits: RandomBits) -> Pair:
-        i, j = self.coordinates(point)
-        below_i, below_j = math.floor(i), math.floor(j)
-        a, b = i - below_i, j - below_j
-        both = max(a + b - 1, Fraction(0)) / (a or 1)
-        neither = max(1 - a - b, Fraction(0)) / (1 - a) if b else Fraction(0)
-        coins = Coins([RationalOdds(a), RationalOdds(both), RationalOdds(neither)])
-        up_i, also, down = bits.throw(coins)[0]
-        up_j = b > 0 and (also if up_i else not down)
-        return below_i + up_i, below_j + up_j
-
-
-@pytest.mark.thin
-@pytest.mark.parametrize("broken", [TwoUniforms, OppositeUniforms])
-@pytest.mark.parametrize("q", [2, 100])
-def test_another_rounding_is_caught(broken: Make, q: int) -> None:
-    assert max(slopes(broken, q)) > Fraction(1, q)
-
-
 def test_two_uniforms_lose_nearly_twice_the_promise() -> None:
     """2 / (q + 1) a step in a corner of a cell, where it is steepest: 1.98 / q at q = 100."""
+    assert max(slopes(TwoUniforms, 2)) > Fraction(1, 2)
     assert Fraction("1.9") < max(slopes(TwoUniforms, 100)) * 100 <= Fraction("1.98")
 
 

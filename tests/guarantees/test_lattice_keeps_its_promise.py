@@ -76,7 +76,7 @@ def laws_on_the_line(
     return {(u,): law_of(lattice, [u], TINY) for u in points}
 
 
-@pytest.mark.parametrize("q", [1, 2, 3])
+@pytest.mark.parametrize("q", [1, 2])
 def test_the_enumerated_law_is_the_formula(q: int) -> None:
     lattice = SmallLattice(0, q)
     for (u,), (law, residual) in laws_on_the_line(lattice).items():
@@ -96,7 +96,7 @@ def test_the_lattice_as_devices_use_it_keeps_the_promise_and_has_the_law() -> No
             assert abs(p - closed_form(lattice, u, z)) <= residual + Fraction(1, 2**150)
 
 
-@pytest.mark.parametrize(("exponent", "q"), [(0, 1), (0, 7), (3, 2), (4, 16)])
+@pytest.mark.parametrize(("exponent", "q"), [(0, 1), (3, 2)])
 def test_the_formula_keeps_the_promise_with_no_slack_at_all(exponent: int, q: int) -> None:
     lattice = LatticeLaplace(exponent, q)
     points = [n * Fraction(1, 16) for n in range(-20, 21, 3)]
@@ -125,7 +125,7 @@ def test_some_pair_comes_within_a_thousandth_of_the_promise(
     assert 0.999 <= loss / float(lattice.epsilon * distance) <= 1
 
 
-@pytest.mark.parametrize("u", [0.1, 0.1 + 1e-9, 0.5, 0.5 - 1e-9, -1e-12, 1e-300, -7.3])
+@pytest.mark.parametrize("u", [0.1 + 1e-9, 0.5, -1e-12, 1e-300])
 def test_the_odds_of_rounding_up_are_the_exact_fraction_of_the_float(u: float) -> None:
     """Planted bug: rounding the profile first, after which two people 1e-9 apart stand a whole
     rounding step apart.
@@ -149,22 +149,6 @@ class RecordedOdds(RandomBits):
             assert isinstance(odds, RationalOdds)
             self.first = odds.probability
         return [[False] * len(coins)] * times
-
-
-def test_two_coordinates_keep_the_promise_in_the_l1_metric() -> None:
-    laws = laws_in_the_plane(PlaneLattice(0, 1))
-    assert list(violations(laws, Fraction(1))) == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("u", "v"), [(0, 0), (Fraction(7, 8), Fraction(7, 8))])
-def test_two_coordinates_have_independent_noise(u: Fraction, v: Fraction) -> None:
-    """Planted bug: one coin rounds both, which is seen off the lattice alone."""
-    lattice = PlaneLattice(0, 1)
-    law, residual = law_of(lattice, [u, v], Fraction(1, 2**16))
-    for (z, w), p in law.items():
-        product = closed_form(lattice, u, z) * closed_form(lattice, v, w)
-        assert abs(p - product) <= residual
 
 
 class PlaneLattice(LatticeLaplace):
@@ -200,18 +184,7 @@ def laws_of_rounding(lattice: LatticeLaplace) -> dict[tuple[Fraction, ...], tupl
 WITHIN_A_STEP = tuple(Fraction(n, 32) for n in (1, 4, 28, 31))
 
 
-@pytest.mark.parametrize("q", [1, 2, 1024])
-def test_rounding_in_the_plane_keeps_the_promise_with_no_slack_at_all(q: int) -> None:
-    lattice = LatticeLaplace(0, q)
-    assert list(violations(laws_of_rounding(lattice), lattice.epsilon)) == []
-
-
 # Bugs that the check of all pairs must see; those of planted.toml are seen by the law itself.
-
-
-class RoundsToNearest(SmallLattice):
-    def _round(self, profile: Iterable[float | Fraction], bits: RandomBits) -> list[int]:
-        return [math.floor(u * (1 << self.step_exponent) + 0.5) for u in profile]
 
 
 class SameDrawOnBoth(PlaneLattice):
@@ -235,11 +208,6 @@ class OneRoundingCoin(LatticeLaplace):
         return [int(moves[0]), int(moves[1])]
 
 
-def test_rounding_to_the_nearest_is_caught() -> None:
-    lattice = RoundsToNearest(0, 2)
-    assert list(violations(laws_on_the_line(lattice), lattice.epsilon))
-
-
 def test_the_rate_epsilon_in_place_of_the_ratio_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     @cache
     def rate_of_epsilon(inverse_rate: int, level: int, scale: int) -> tuple[int, int]:
@@ -253,16 +221,20 @@ def test_the_rate_epsilon_in_place_of_the_ratio_is_caught(monkeypatch: pytest.Mo
 
 
 def test_the_same_draw_on_two_coordinates_is_caught() -> None:
+    """Draws of their own keep the promise in the l1 metric."""
+    assert list(violations(laws_in_the_plane(PlaneLattice(0, 1)), Fraction(1))) == []
     assert list(violations(laws_in_the_plane(SameDrawOnBoth(0, 1)), Fraction(1)))
 
 
-@pytest.mark.parametrize("q", [1, 2, 1024])
+@pytest.mark.parametrize("q", [1, 1024])
 def test_one_rounding_coin_for_two_coordinates_is_caught(q: int) -> None:
-    """It is right on each coordinate, and its loss comes to epsilon (1 + 1 / q) a unit of the l1
-    distance: the independence of the coins is part of the proof.
+    """Coins of their own keep the promise with no slack at all. One is right on each coordinate,
+    and its loss comes to epsilon (1 + 1 / q) a unit of the l1 distance: the independence of the
+    coins is part of the proof.
     """
-    lattice = OneRoundingCoin(0, q)
-    assert list(violations(laws_of_rounding(lattice), lattice.epsilon))
+    lattice = LatticeLaplace(0, q)
+    assert list(violations(laws_of_rounding(lattice), lattice.epsilon)) == []
+    assert list(violations(laws_of_rounding(OneRoundingCoin(0, q)), lattice.epsilon))
 
 
 PRECISION = 200
@@ -312,39 +284,22 @@ def wanted_coins(lattice: LatticeLaplace, d: int) -> Counter[tuple[int, int, int
     binary digits of G1 and G2, whether they go beyond these, and the rounding.
     """
     levels = lattice.noise.levels
+    odds = []
+    low, high = lattice.inverse_rate, lattice.inverse_rate + 1  # integers, which need no gcd
+    for level in range(levels):
+        odds.append((1 << level, (low << PRECISION) // (low + high)))
+        low, high = low * low, high * high
+    odds.append((1 << levels, (low << PRECISION) // high))
     wanted = Counter[tuple[int, int, int]]()
     for coordinate in range(d):
         x = Fraction(POINT[coordinate]) * 2**lattice.step_exponent
         wanted[coordinate, 1, floor((x - floor(x)) * 2**PRECISION)] += 1
-        for sign in (1, -1):
-            for level in range(levels):
-                wanted[coordinate, sign << level, digit(lattice.inverse_rate, level)] += 1
-            wanted[coordinate, sign << levels, beyond(lattice.inverse_rate, levels)] += 1
+        for sign, (move, chance) in itertools.product((1, -1), odds):
+            wanted[coordinate, sign * move, chance] += 1
     return wanted
 
 
-@cache
-def digit(q: int, level: int) -> int:
-    """x / (1 + x) for x = r**(2**level), r = q / (q + 1); in integers, which need no gcd."""
-    low, high = powers(q, level)
-    return (low << PRECISION) // (low + high)
-
-
-@cache
-def beyond(q: int, levels: int) -> int:
-    """r**(2**levels)."""
-    low, high = powers(q, levels)
-    return (low << PRECISION) // high
-
-
-def powers(q: int, level: int) -> tuple[int, int]:
-    low, high = q, q + 1
-    for _ in range(level):
-        low, high = low * low, high * high
-    return low, high
-
-
-@pytest.mark.parametrize("d", [1, 2, 3, 4, len(POINT)])
+@pytest.mark.parametrize("d", [1, 3, len(POINT)])
 @pytest.mark.parametrize("lattice", LATTICES, ids=str)
 def test_each_coin_moves_one_coordinate_with_the_odds_of_the_formula(
     lattice: LatticeLaplace, d: int
@@ -379,25 +334,18 @@ DRAWS = 60_000
 ALPHA = 1e-9
 
 
-def ratio(q: int | Fraction) -> Fraction:
-    return Fraction(q) / (q + 1)
-
-
-@pytest.mark.parametrize("q", [1, 2, 5, Fraction(3, 7), Fraction(94265, 8192)])
-@pytest.mark.parametrize("level", [0, 1, 4, 7])
-@pytest.mark.parametrize("precision", [8, 128, 300])
-def test_the_odds_of_a_digit_enclose_the_fraction(
-    q: int | Fraction, level: int, precision: int
-) -> None:
+@pytest.mark.parametrize("q", [1, Fraction(3, 7), Fraction(94265, 8192)])
+def test_the_odds_of_a_digit_enclose_the_fraction(q: int | Fraction) -> None:
     """And those of going beyond so many digits."""
-    x = ratio(q) ** 2**level
-    for odds, exact in ((production.digit, x / (1 + x)), (production.beyond, x)):
-        low, high = odds(q, level, precision)
-        assert low <= exact * 2**precision <= high
-        assert high - low <= 1
+    for level, precision in itertools.product((0, 1, 7), (8, 128, 300)):
+        x = (Fraction(q) / (q + 1)) ** 2**level
+        for odds, exact in ((production.digit, x / (1 + x)), (production.beyond, x)):
+            low, high = odds(q, level, precision)
+            assert low <= exact * 2**precision <= high
+            assert high - low <= 1
 
 
-@pytest.mark.parametrize("q", [1, 1024, 2048, 4096, Fraction(3, 7), 2**60])
+@pytest.mark.parametrize("q", [1, 1024, Fraction(3, 7), 2**60])
 def test_constant_work_leaves_at_most_one_draw_in_2_to_the_128_to_the_last_coin(
     q: int | Fraction,
 ) -> None:
@@ -422,20 +370,9 @@ def goodness_of_fit(sample: list[int], q: int) -> float:
 @pytest.mark.slow
 @pytest.mark.parametrize("q", [4, 1024])
 def test_draws_from_the_kernel_follow_the_law(q: int) -> None:
+    """And a scale that is off by a tenth is seen."""
     sample = TwoSidedGeometric.with_constant_work(q).draw(DRAWS, SystemBits())
     assert goodness_of_fit(sample, q) > ALPHA
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("wrong", [0.9, 1.1])
-def test_that_check_rejects_a_scale_that_is_off_by_a_tenth(wrong: float) -> None:
-    sample = TwoSidedGeometric.with_constant_work(round(1024 * wrong)).draw(DRAWS, SystemBits())
-    assert goodness_of_fit(sample, 1024) < ALPHA
-
-
-@pytest.mark.slow
-def test_the_two_draws_of_a_coordinate_pair_are_uncorrelated() -> None:
-    """Catches one draw used twice. |correlation| of 60,000 pairs passes 0.025 once in 10**9."""
-    sample = TwoSidedGeometric.with_constant_work(1024).draw(2 * DRAWS, SystemBits())
-    correlation = stats.pearsonr(sample[::2], sample[1::2]).statistic
-    assert abs(correlation) < 0.025
+    if q == 1024:
+        assert goodness_of_fit(sample, round(1024 / 0.9)) < ALPHA
+        assert goodness_of_fit(sample, round(1024 / 1.1)) < ALPHA

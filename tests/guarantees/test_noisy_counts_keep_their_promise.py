@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import combinations, product
 from math import exp, fsum, log1p
@@ -26,7 +26,6 @@ from askew.noise.gaussian import DiscreteGaussian
 from askew.noise.lattice import TwoSidedGeometric
 from askew.noise.randomness import SystemBits
 
-FALSE_ALARM = 1e-9  # of the test that draws
 DELTA = Fraction(1, 10**6)
 ITEMS = 4
 BOTH = [ADD_OR_REMOVE_ONE, REPLACE_ONE]
@@ -44,33 +43,22 @@ def noisy(
     )
 
 
-def moves(relation: NeighboringRelation, most: int) -> Iterator[tuple[int, ...]]:
-    """What all counts move by between neighbors: a unit that comes, or one that goes as well."""
-    units = [each for each in product((0, 1), repeat=ITEMS) if sum(each) <= most]
-    if relation is ADD_OR_REMOVE_ONE:
-        yield from units
-        return
-    for comes, goes in product(units, repeat=2):
-        yield tuple(up - down for up, down in zip(comes, goes, strict=True))
-
-
 @pytest.mark.parametrize("relation", BOTH, ids=lambda relation: relation.name)
-@pytest.mark.parametrize("most", [None, 1, 2, 3, 4])
-@pytest.mark.parametrize("k", [1, 2, 3, 4])
+@pytest.mark.parametrize("most", [None, 1, 2, 4])
+@pytest.mark.parametrize("k", [1, 3, 4])
 def test_k_counts_move_as_far_as_the_proof_says_and_no_farther(
     k: int, most: int | None, relation: NeighboringRelation
 ) -> None:
     """Of every set of k of four items and all neighbors. Planted bug: a unit in another's place
     moves no more counts than one that comes.
     """
-    chosen = [
-        [move[item] for item in items]
-        for move in moves(relation, most or ITEMS)
-        for items in combinations(range(ITEMS), k)
-    ]
+    units = [unit for unit in product((0, 1), repeat=ITEMS) if sum(unit) <= (most or ITEMS)]
+    gone = units if relation is REPLACE_ONE else [(0,) * ITEMS]
+    moves = [np.subtract(comes, goes) for comes, goes in product(units, gone)]
+    chosen = [move[[*items]] for move in moves for items in combinations(range(ITEMS), k)]
     stated = noisy(k, 1, relation, most).sensitivity
-    assert max(sum(map(abs, move)) for move in chosen) == stated
-    assert max(sum(step**2 for step in move) for move in chosen) == stated
+    assert max(np.abs(move).sum() for move in chosen) == stated
+    assert max((move**2).sum() for move in chosen) == stated
 
 
 EPSILONS = [Fraction(1, 1000), Fraction(1, 10), Fraction(1, 4), Fraction(1), Fraction(5)]
@@ -187,52 +175,29 @@ def test_where_a_gaussian_tail_is_not_summed_its_bound_is_one_count_too_far_at_m
 
 def test_the_law_that_errs_less_is_taken() -> None:
     """Planted bug: the one that errs more."""
-    for k, most, delta in [(3, None, DELTA), (1, 1, DELTA), (50, None, DELTA), (50, 2, DELTA)]:
-        taken = noisy(k, Fraction(1, 4), most=most, delta=delta)
+    for k, most, kind in (
+        (3, None, TwoSidedGeometric),
+        (1, 1, TwoSidedGeometric),
+        (50, None, DiscreteGaussian),
+        (50, 2, TwoSidedGeometric),
+    ):
+        taken = noisy(k, Fraction(1, 4), most=most, delta=DELTA)
         pure = noisy(k, Fraction(1, 4), most=most)
-        if isinstance(taken.noise, DiscreteGaussian):
+        assert type(taken.noise) is kind
+        if kind is DiscreteGaussian:
             assert taken.error_bound(of=k) < pure.error_bound(of=k)
         else:
-            assert taken == noisy(k, Fraction(1, 4), most=most, delta=delta)
             assert taken.error_bound(of=k) == pure.error_bound(of=k)
-    assert isinstance(noisy(50, Fraction(1, 4), delta=DELTA).noise, DiscreteGaussian)
-    assert isinstance(noisy(3, Fraction(1, 4), delta=DELTA).noise, TwoSidedGeometric)
-
-
-def test_draws_from_the_kernel_follow_the_law_and_a_tenth_more_is_seen() -> None:
-    """A false alarm in 10**9 runs. Power: with q a tenth larger the chi-square statistic of 20
-    cells has a mean above 250, where 82 are enough.
-    """
-    mechanism = noisy(40_000, 4000)  # -ln r = 1/10
-    law = mechanism.noise
-    assert isinstance(law, TwoSidedGeometric)
-    draws = np.array(mechanism.perturb([0] * 40_000, bits=SystemBits()))
-
-    def p(q: float) -> float:
-        r, edges = q / (q + 1), np.arange(-27, 28, 3)
-        below = np.where(edges < 0, r ** -np.minimum(edges, 0.0), 0) / (1 + r)
-        below = np.where(edges < 0, below, 1 - r ** (edges.clip(min=0) + 1.0) / (1 + r))
-        expected = np.diff(np.concatenate([[0.0], below, [1.0]])) * len(draws)
-        found = np.bincount(np.searchsorted(edges, draws), minlength=len(expected))
-        return float(stats.chisquare(found, expected).pvalue)
-
-    assert p(float(law.inverse_rate)) > FALSE_ALARM
-    assert p(1.1 * float(law.inverse_rate)) < FALSE_ALARM
-    assert p(float(law.inverse_rate) / 1.1) < FALSE_ALARM
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
         {"k": 0},
-        {"k": True},
         {"epsilon": 0},
-        {"epsilon": 0.5},
         {"epsilon": Fraction(1, 2**40)},
-        {"neighbors": "one"},
         {"max_items_per_unit": 0},
         {"delta": 1},
-        {"delta": 0.1},
         {"delta": -DELTA},
     ],
     ids=str,
@@ -244,7 +209,7 @@ def test_a_parameter_out_of_range_is_refused_before_any_count(wrong: dict[str, o
     assert refusal.value.name == next(iter(wrong))
 
 
-@pytest.mark.parametrize("counts", [[31_337.0], [31_337] * 4, [2**70 + 31_337], ["31337"]])
+@pytest.mark.parametrize("counts", [[31_337.0], [31_337] * 4, [2**70 + 31_337]])
 def test_no_error_repeats_a_count(counts: list[int]) -> None:
     with pytest.raises(ParameterError) as refusal:
         noisy(3, 1).perturb(counts, bits=SystemBits())

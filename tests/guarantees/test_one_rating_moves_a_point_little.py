@@ -108,7 +108,7 @@ def against_many(
     return vectors, likes, {**likes, n_likes: 5.0}
 
 
-@pytest.mark.parametrize("least_likes", [1, 2, 20, 500])
+@pytest.mark.parametrize("least_likes", [1, 20, 500])
 def test_people_at_the_floor_come_within_a_hundredth_of_the_bound(
     least_likes: int, record_property: Callable[[str, object], None]
 ) -> None:
@@ -120,9 +120,6 @@ def test_people_at_the_floor_come_within_a_hundredth_of_the_bound(
     record_property("claimed", float(bound))
     record_property("exact", float(found))
     assert 0.99 * bound < found <= bound
-
-
-# Planted bugs.
 
 
 class ClipsAfterTheSum(Encoder):

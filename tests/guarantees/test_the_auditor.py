@@ -68,9 +68,7 @@ def test_p_values_of_an_innocent_mechanism_are_no_smaller_than_chance(
         assert (p <= level).sum() <= binom.isf(1e-3, 400, level)
 
 
-def test_forty_thousand_draws_see_a_loss_of_a_fifth_more(
-    record_property: Record,
-) -> None:
+def test_forty_thousand_draws_see_a_loss_of_a_fifth_more(record_property: Record) -> None:
     """The power of the size that production objects are audited at, by the binomial law."""
     found = power(EPSILON, 0.5, most_right(LEAK * EPSILON), DRAWS)
     record_property("power", found)
@@ -95,8 +93,7 @@ def of_the_lattice(claimed: Fraction, leak: Fraction, name: str) -> tuple[Draw, 
     return draw(0), draw(1)
 
 
-@pytest.mark.thin
-@pytest.mark.parametrize("run", list("abcdefghij"))
+@pytest.mark.parametrize("run", ["a", "b"])
 def test_a_wager_needs_a_fifth_of_the_draws_for_a_loss_of_a_fifth_more(
     run: str, record_property: Record
 ) -> None:
@@ -172,10 +169,3 @@ def test_a_delta_of_half_as_much_again_is_seen(delta: float, guilty: bool) -> No
     found = delta_at_least(draw(0), draw(1), 1.0, DRAWS)
     assert found <= delta
     assert (found > 0.05) == guilty
-
-
-def test_a_lower_bound_is_near_the_loss() -> None:
-    first, second = told(1.0, np.random.default_rng(SEED))
-    at_least = audit_pure(first, second, 1.0, DRAWS).at_least
-    assert 0.85 < at_least <= 1.0
-    assert log(most_right(at_least) / (1 - most_right(at_least))) == pytest.approx(at_least)

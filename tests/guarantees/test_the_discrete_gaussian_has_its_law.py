@@ -10,12 +10,13 @@ from math import exp, fsum, isqrt, log
 
 import numpy as np
 import pytest
+from metered import metered
 from numpy.typing import NDArray
 from scipy import stats
 
 from askew.errors import ParameterError
 from askew.noise.gaussian import MAX_VARIANCE, DiscreteGaussian, exp_odds
-from askew.noise.randomness import RandomBits, ReplayBits, SystemBits
+from askew.noise.randomness import ReplayBits, SystemBits
 
 FALSE_ALARM = 1e-9  # of each test that draws
 ZERO, TOP = bytes(16), b"\xff" * 16
@@ -88,7 +89,7 @@ def test_the_law_read_off_the_code_is_the_formula(variance: int, low_bits: int) 
         assert p == pytest.approx(exp(-(n**2) / (2 * variance)) / most, rel=1e-13, abs=1e-15)
 
 
-@pytest.mark.parametrize("precision", [3, 8, 16, 63, 127])
+@pytest.mark.parametrize("precision", [3, 16, 127])
 def test_what_is_known_of_an_edge_is_true_and_close(precision: int) -> None:
     """Of few bits as of many, by what 400 bits more know. Planted bug: a sum without its tail."""
     for variance in (1, 3, 300, 2**46, 2**46 + 12_345, MAX_VARIANCE):
@@ -182,46 +183,32 @@ def test_small_noise_follows_the_law_integer_by_integer() -> None:
     assert p(rounded) < FALSE_ALARM
 
 
-class Counted(RandomBits):
-    """The kernel's bits, and how many were read at a time."""
-
-    def __init__(self) -> None:
-        self.read_at_once: list[int] = []
-
-    def read(self, count: int) -> bytes:
-        self.read_at_once.append(count)
-        return SystemBits().read(count)
-
-
 def test_a_try_reads_24_bytes_and_hardly_any_is_in_vain() -> None:
-    bits = Counted()
-    assert len(DiscreteGaussian.of_variance(2**46).draw(100_000, bits)) == 100_000
-    tries = [each for each in bits.read_at_once if each > 16]  # 8 or 16: a word that did not tell
-    assert all(each % 24 == 0 for each in tries)
+    draws, read = metered(lambda: DiscreteGaussian.of_variance(2**46).draw(100_000, SystemBits()))
+    assert len(draws) == 100_000
+    tries = [len(part) for part in read if len(part) > 16]  # 8 or 16: a word that did not tell
+    assert all(size % 24 == 0 for size in tries)
     assert 100_000 < sum(tries) // 24 < 107_000
 
 
-@pytest.mark.parametrize("variance", [1, 2, 5, 9])
-@pytest.mark.parametrize("move", [1, 2, 3])
-@pytest.mark.parametrize("order", [Fraction(3, 2), Fraction(2), Fraction(3)])
-def test_a_move_costs_its_square_over_twice_the_variance(
-    variance: int, move: int, order: Fraction
-) -> None:
+@pytest.mark.parametrize("order", [Fraction(3, 2), Fraction(3)])
+def test_a_move_costs_its_square_over_twice_the_variance(order: Fraction) -> None:
     """The Renyi divergence is at most order * move**2 / 2v, and no less where order * move is an
     integer: rho has no slack.
     """
     n, a = np.arange(-200, 201), float(order)
-    exponent = a * (n - move) ** 2 + (1 - a) * n**2  # of P(n - move)**a P(n)**(1 - a)
-    total = np.exp(-(n**2) / (2 * variance)).sum()
-    divergence = log(np.exp(-exponent / (2 * variance)).sum() / total) / (a - 1)
-    bound = a * move**2 / (2 * variance)
-    assert divergence <= bound + 1e-12
-    if (order * move).denominator == 1:
-        assert divergence == pytest.approx(bound, rel=1e-9)
+    for variance, move in product((1, 2, 9), (1, 2, 3)):
+        exponent = a * (n - move) ** 2 + (1 - a) * n**2  # of P(n - move)**a P(n)**(1 - a)
+        total = np.exp(-(n**2) / (2 * variance)).sum()
+        divergence = log(np.exp(-exponent / (2 * variance)).sum() / total) / (a - 1)
+        bound = a * move**2 / (2 * variance)
+        assert divergence <= bound + 1e-12
+        if (order * move).denominator == 1:
+            assert divergence == pytest.approx(bound, rel=1e-9)
 
 
 @pytest.mark.parametrize(
-    ("variance", "low_bits"), [(0, 0), (True, 0), (2.0, 0), (MAX_VARIANCE + 1, 0), (1, -1), (1, 41)]
+    ("variance", "low_bits"), [(0, 0), (MAX_VARIANCE + 1, 0), (1, -1), (1, 41)]
 )
 def test_a_law_out_of_range_is_refused(variance: int, low_bits: int) -> None:
     with pytest.raises(ParameterError, match="must be an int from"):

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from client.conftest import K4
+from client.conftest import K4, Pair
 from made_device import made_device
 from raised import raised
 
-from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import PERIOD, Part, catalog_date_of
 from askew.catalog.item import Item, title_key
 from askew.catalog.titles import TitleIndex
-from askew.errors import AskewError, StaleSpace
-from askew.protocol.model_card import Card, ModelCard
+from askew.errors import AskewError
+from askew.protocol.model_card import Card
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew_client.catalog.cache import CachedCatalog, date_of
@@ -28,189 +26,145 @@ from askew_client.device import titles
 from askew_client.device.model import ratings_of
 from askew_client.device.titles import Titles
 from askew_client.opening import Device
-from askew_client.settings.settings import ClientSettings
-from askew_client.signals.store import SignalStore
 from askew_client.transport.in_process import LocalTransport
 from askew_client.transport.shaped import KeptLibrary
-from askew_client.views.answers import Answer, Connection, Departure, Refreshed
-from askew_client.views.cost import Cost, Leaves
-from askew_client.views.problems import Problem, Trouble
-
-if TYPE_CHECKING:
-    from client.conftest import Pair
+from askew_client.views.answers import Answer, Refreshed
+from askew_client.views.cost import Leaves
+from askew_client.views.problems import Trouble
 
 TODAY = datetime.date(2026, 11, 21)
-SETTINGS = replace(K4, rating_lifetime_cap=Fraction(4))
-
-FETCHED = ["held"]  # noted at the head of what is held; its body follows
 
 
 class Network(LocalTransport):
-    """A server in this process that counts its calls, and fails as it is told."""
+    """A server in this process that counts fetches and writes down questions."""
 
-    def __init__(self, card: ModelCard, catalog: Catalog) -> None:
-        super().__init__(card, catalog)
-        self.card = card
-        self.calls: list[str] = []
+    fetches = 0
+
+    def __init__(self, pair: Pair) -> None:
+        super().__init__(pair.card, pair.catalog)
         self.asked: list[Query] = []
-        self.failure: AskewError | None = None
-
-    def become(self, card: ModelCard, catalog: Catalog) -> None:
-        """Serve another model from now on."""
-        super().__init__(card, catalog)
 
     async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
-        if start == 0:
-            self.calls.append("held")
+        self.fetches += start == 0  # the head of what is held; its body follows
         return await super().read(catalog_date, part, start, size)
 
     async def retrieve(self, query: Query, card: Card) -> Slate:
-        self.calls.append("retrieve")
         self.asked.append(query)
-        if self.failure is not None:
-            raise self.failure
         return await super().retrieve(query, card)
 
 
-class DeviceWorld:
-    """A companion with all that it is made of, and a calendar that can be set."""
-
-    def __init__(
-        self,
-        pair: Pair,
-        directory: Path,
-        settings: ClientSettings = SETTINGS,
-        library: KeptLibrary | None = None,
-    ) -> None:
-        self.network = Network(pair.card, pair.catalog)
-        self.today = TODAY
-        self.signals = SignalStore(directory / "signals.sqlite", settings.caps)
-        self.companion = made_device(
-            self.network,
-            directory,
-            settings,
-            library=library,
-            signals=self.signals,
-            today=lambda: self.today,
-        )
-
-    async def answer(self) -> Answer:
-        answer = await self.companion.asker.ask(self.companion.titles)
-        assert isinstance(answer, Answer)
-        return answer
-
-    async def problem(self) -> Problem:
-        return await raised(self.companion.asker.ask(self.companion.titles))
+@pytest.fixture
+def network(pair: Pair) -> Network:
+    return Network(pair)
 
 
-def left(answer: Answer) -> Departure:
-    assert answer.departure is not None
-    return answer.departure
+def device_of(network: Network, directory: Path, library: KeptLibrary | None = None) -> Device:
+    settings = replace(K4, rating_lifetime_cap=Fraction(4))
+    return made_device(network, directory, settings, library=library, today=lambda: TODAY)
 
 
-def price(told: Answer) -> Cost:
-    assert isinstance(told.cost, Cost)
-    return told.cost
+def on_day(device: Device, day: datetime.date) -> None:
+    device.asker._today = device.titles._today = lambda: day
 
 
 @pytest.fixture
-def device(pair: Pair, tmp_path: Path) -> DeviceWorld:
-    return DeviceWorld(pair, tmp_path)
+def device(network: Network, tmp_path: Path) -> Device:
+    return device_of(network, tmp_path)
 
 
 @pytest.fixture
-async def rated(device: DeviceWorld) -> DeviceWorld:
-    """A device whose person likes a film of one corner."""
-    await device.companion.titles.connect()
-    device.companion.profile.rate("Film 9 (1969)", 5)
+async def rated(device: Device) -> Device:
+    """A device whose person likes a film of one corner, and typed it in another way first."""
+    await device.titles.connect()
+    device.profile.rate("film 9, The", 3)
+    device.profile.rate("Film 9 (1969)", 5)
     return device
 
 
-async def test_a_connection_says_what_the_server_says_of_itself(device: DeviceWorld) -> None:
-    connection = await device.companion.titles.connect()
-    assert isinstance(connection, Connection)
-    assert (connection.n_items, connection.dimension, connection.simulated) == (12, 2, True)
-    assert device.companion.titles.connection == connection
+async def ask(device: Device) -> Answer:
+    return await device.asker.ask(device.titles)
 
 
 @pytest.mark.parametrize("rates", [False, True], ids=["nothing rated", "one title rated"])
 async def test_a_cost_says_what_a_question_will_tell_and_spends_nothing(
-    device: DeviceWorld, rates: bool
+    device: Device, network: Network, rates: bool
 ) -> None:
     """Planted bugs: a cost that depends on the profile, or that draws what it prices."""
     if rates:
-        device.companion.profile.rate("Film 9 (1969)", 5)
-    cost = await device.companion.asker.show(device.companion.titles)
+        device.profile.rate("Film 9 (1969)", 5)
+    cost = await device.asker.show(device.titles)
     assert (cost.month, cost.leaves, cost.is_second) == ("2026-11", Leaves.FRESH, False)
     assert cost.epsilon == cost.charge.epsilon_per_rating == Fraction(2)
     # The diameter of this space is 4 ratings, and the card says that half of people are 1 apart.
     assert [cost.replaced_title, cost.at_median, cost.between_any_two] == [4, 2, 8]
     assert cost.spent == cost.spent_this_month == 0
     assert (cost.cap, cost.monthly_cap) == (Fraction(4), Fraction(8))
-    assert (device.network.calls, device.signals.entries()) == (FETCHED, ())
+    assert (network.fetches, network.asked, device._signals.entries()) == (1, [], ())
 
 
-async def test_a_cost_that_says_sent_again_ends_with_its_month(rated: DeviceWorld) -> None:
+async def test_a_cost_that_says_sent_again_ends_with_its_month(
+    rated: Device, network: Network
+) -> None:
     """Planted bug: the question is of the day on which it leaves, and draws what was shown as sent
     again.
     """
-    await rated.answer()
-    cost = await rated.companion.asker.show(rated.companion.titles)
+    await ask(rated)
+    cost = await rated.asker.show(rated.titles)
     assert cost.leaves is Leaves.KEPT
-    rated.today = datetime.date(2026, 12, 1)
-    outcome = await raised(rated.companion.asker.ask(rated.companion.titles, shown=cost))
+    on_day(rated, datetime.date(2026, 12, 1))
+    outcome = await raised(rated.asker.ask(rated.titles, shown=cost))
     assert outcome.trouble is Trouble.COST
-    assert len(rated.network.asked) == 1
-    assert [charge.month for charge in rated.signals.entries()] == ["2026-11"]
-    assert left(await rated.answer()).month == "2026-12"
+    assert len(network.asked) == 1
+    assert [charge.month for charge in rated._signals.entries()] == ["2026-11"]
+    departure = (await ask(rated)).departure
+    assert departure is not None
+    assert departure.month == "2026-12"
 
 
 async def test_a_number_beyond_the_servers_scale_counts_as_its_nearest_end(
-    pair: Pair, tmp_path: Path
+    network: Network, tmp_path: Path
 ) -> None:
     """Planted bugs: a rating of another scale that is refused, or is no like."""
     bars = []
     for best in (5, 100):
-        device = DeviceWorld(pair, tmp_path / str(best))
-        device.companion.profile.rate("Film 9 (1969)", best)  # before any scale is known
-        assert (await device.answer()).used == 1
-        bars.append(device.companion.titles.bars())
+        device = device_of(network, tmp_path / str(best))
+        device.profile.rate("Film 9 (1969)", best)  # before any scale is known
+        assert (await ask(device)).used == 1
+        bars.append(device.titles.bars())
     assert bars[0] == bars[1] != ()
 
 
-async def test_a_question_is_answered_ranked_and_paid_once(rated: DeviceWorld) -> None:
-    first, again = await rated.answer(), await rated.answer()
+async def test_a_question_is_answered_ranked_paid_and_kept_once(
+    rated: Device, network: Network
+) -> None:
+    """The answer says why in words of the person's own ratings, and can be forgotten."""
+    first, again = await ask(rated), await ask(rated)
     assert [result.place for result in first.results] == [1, 2, 3, 4]
     assert [result.picked for result in first.results].count(True) == 1
     assert first.pick.title != "Film 9 (1969)"
-    assert (left(first).fresh, left(again).fresh) == (True, False)
-    assert left(again).values == left(first).values
-    assert (price(first).spent, price(again).spent) == (Fraction(2), Fraction(2))
-    assert rated.network.asked[0] == rated.network.asked[1]
-
-
-async def test_the_answer_says_why_in_words_of_the_persons_own_ratings(rated: DeviceWorld) -> None:
-    answer = await rated.answer()
-    other = next(each for each in answer.results if each.score > 0 and not each.seen)
+    other = next(result for result in first.results if result.score > 0 and not result.seen)
     assert "most of all because you like Film 9 (1969)" in other.why
-
-
-async def test_a_stale_space_is_fetched_again_before_the_next_question(rated: DeviceWorld) -> None:
-    rated.network.failure = StaleSpace()
-    await rated.problem()
-    rated.network.failure = None
-    await rated.answer()
-    assert rated.network.calls == [*FETCHED, "retrieve", *FETCHED, "retrieve"]
+    assert first.departure is not None
+    assert again.departure == replace(first.departure, fresh=False)
+    assert first.departure.fresh
+    assert first.cost.spent == again.cost.spent == Fraction(2)
+    assert network.asked[0] == network.asked[1]
+    (past,) = rated.profile.history()
+    assert (past.picked, past.when, past.month) == (first.pick.title, TODAY, "2026-11")
+    assert len(past.labels) == 4
+    rated.profile.forget_history()
+    assert rated.profile.history() == ()
+    assert len(rated.profile.ratings()) == 1
 
 
 @pytest.mark.parametrize(("day", "fetches"), [(2, 1), (3, 2)])
 async def test_a_program_that_runs_for_weeks_fetches_what_is_answered_no_more(
-    rated: DeviceWorld, day: int, fetches: int
+    rated: Device, network: Network, day: int, fetches: int
 ) -> None:
     """A catalog date of November 16 is answered until December 2."""
-    rated.today = datetime.date(2026, 12, day)
-    await rated.answer()
-    assert rated.network.calls.count("held") == fetches
+    on_day(rated, datetime.date(2026, 12, day))
+    await ask(rated)
+    assert network.fetches == fetches
 
 
 class SharedCache(KeptLibrary):
@@ -228,20 +182,17 @@ class SharedCache(KeptLibrary):
 
 
 async def test_what_another_program_fetched_serves_from_the_next_refresh_on(
-    pair: Pair, tmp_path: Path
+    pair: Pair, network: Network, tmp_path: Path
 ) -> None:
     """Such as a timer of the system's, beside an app that is open for weeks."""
-    catalog_date = catalog_date_of((TODAY - date_of(0)).days)
-    cache = SharedCache(CachedCatalog(pair.card, pair.catalog, catalog_date, 1000))
-    device = DeviceWorld(pair, tmp_path, library=cache)
-    await device.answer()
-    cache.held = replace(cache.held, catalog_date=catalog_date + PERIOD)
-    await device.companion.titles.refresh()
-    await device.answer()
-    assert [query.catalog_date for query in device.network.asked] == [
-        catalog_date,
-        catalog_date + PERIOD,
-    ]
+    date = catalog_date_of((TODAY - date_of(0)).days)
+    cache = SharedCache(CachedCatalog(pair.card, pair.catalog, date, 1000))
+    device = device_of(network, tmp_path, cache)
+    await ask(device)
+    cache.held = replace(cache.held, catalog_date=date + PERIOD)
+    await device.titles.refresh()
+    await ask(device)
+    assert [query.catalog_date for query in network.asked] == [date, date + PERIOD]
 
 
 def test_a_title_that_two_films_share_is_known_by_its_year_alone(pair: Pair) -> None:
@@ -253,63 +204,30 @@ def test_a_title_that_two_films_share_is_known_by_its_year_alone(pair: Pair) -> 
     assert ratings_of(by_key, known, pair.card.space.scale) == ({1: 2.0, 2: 5.0}, len(by_key) - 2)
 
 
-async def test_a_title_is_rated_once_however_it_is_typed(rated: DeviceWorld) -> None:
-    for typed in ("the film 9 (1969)", "Film 9, The", "FILM 9"):
-        rated.companion.profile.rate(typed, 3)
-    assert [(each.label, each.rating) for each in rated.companion.profile.ratings()] == [
-        ("Film 9 (1969)", 3)
-    ]
-
-
-async def test_the_bars_are_the_profile_and_none_without_ratings(rated: DeviceWorld) -> None:
-    bars = rated.companion.titles.bars()
+async def test_the_bars_are_the_profile_and_none_without_ratings(rated: Device) -> None:
+    bars = rated.titles.bars()
     # (1, 1), clipped to (3/4, 3/4): ranks of 11/16 in a box of width 2.
     inside = pytest.approx(1.375, abs=1e-6)
     assert [(bar.lowest, bar.highest) for bar in bars] == [(0, 2)] * 2
     assert [bar.value for bar in bars] == [inside] * 2
-    rated.companion.profile.unrate("Film 9 (1969)")
-    assert rated.companion.titles.bars() == ()
+    assert [*map(len, rated.titles.preview(Fraction(2), k=4).offsets)] == [2] * 4
+    rated.profile.unrate("Film 9 (1969)")
+    assert rated.titles.bars() == ()
 
 
-async def test_a_preview_has_k_offsets(rated: DeviceWorld) -> None:
-    preview = rated.companion.titles.preview(Fraction(2), k=4)
-    assert [len(offset) for offset in preview.offsets] == [2] * 4
-
-
-async def test_past_answers_are_kept_once_and_can_be_forgotten(rated: DeviceWorld) -> None:
-    answer = await rated.answer()
-    await rated.answer()
-    (past,) = rated.companion.profile.history()
-    assert past.picked == answer.pick.title
-    assert (past.when, past.month, len(past.labels)) == (TODAY, "2026-11", 4)
-    rated.companion.profile.forget_history()
-    assert rated.companion.profile.history() == ()
-    assert len(rated.companion.profile.ratings()) == 1
-
-
-@pytest.mark.parametrize(
-    "local",
-    [
-        lambda companion: companion.titles.search("film"),
-        lambda companion: companion.titles.bars(),
-        lambda companion: companion.titles.preview(Fraction(1), 2),
-    ],
-)
-def test_what_needs_a_catalog_says_so_before_there_is_one(
-    device: DeviceWorld, local: Callable[[Device], object]
-) -> None:
+def test_what_needs_a_catalog_says_so_before_there_is_one(device: Device) -> None:
     with pytest.raises(AskewError, match="connection must be made first"):
-        local(device.companion)
+        device.titles.search("film")
 
 
 def test_two_threads_that_come_first_share_one_service(
-    pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    device: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Planted bug: cached properties, which have no lock: the second thread makes a service whose
     quotes and connection the first does not know.
     """
-    device, found = DeviceWorld(pair, tmp_path).companion, []
-    other = Thread(target=lambda: found.append(device.titles))
+    services: list[Titles] = []
+    other = Thread(target=lambda: services.append(device.titles))
 
     class Slow(Titles):
         def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -321,4 +239,4 @@ def test_two_threads_that_come_first_share_one_service(
     monkeypatch.setattr(titles, "Titles", Slow)
     mine = device.titles
     other.join()
-    assert found == [mine]
+    assert services == [mine]

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 import pytest
-from client.conftest import VECTORS, made_retriever, space_of_width
+from client.conftest import VECTORS, SilentBits, made_retriever, space_of_width
 from made_device import made_device
 
 from askew.catalog.catalog import Catalog
@@ -30,9 +30,6 @@ from askew_client.signals.store import SignalStore
 from askew_client.transport.in_process import LocalTransport
 from askew_client.transport.shaped import KeptLibrary
 from askew_client.views.answers import Answer, Refreshed
-
-if TYPE_CHECKING:
-    from client.conftest import SilentBits
 
 TODAY = datetime.date(2026, 11, 21)
 DATE = 20773
@@ -141,9 +138,7 @@ async def test_what_is_held_is_ranked_here_without_a_call_a_coin_or_a_ledger(
     assert not device.ledger.exists()
 
 
-async def test_a_signal_brings_items_that_are_ranked_beside_those_held(
-    tmp_path: Path,
-) -> None:
+async def test_a_signal_brings_items_that_are_ranked_beside_those_held(tmp_path: Path) -> None:
     """Planted bugs: a list of the answer alone; what came is not told from what was held."""
     device = DeviceWorld(tmp_path, "ask")
     device.network.answers = (9, 10)
@@ -229,9 +224,6 @@ async def test_titles_that_a_server_writes_twice_break_nothing(
     device.companion.profile.rate("Film 4 (1964)", 5)
     for _ in range(2):
         assert len((await device.answer()).results) == 4
-
-
-# What is private decides nothing
 
 
 PEOPLE: list[dict[str, float]] = [

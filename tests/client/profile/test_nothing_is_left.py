@@ -11,9 +11,9 @@ from contextlib import closing, contextmanager
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from client.conftest import Askew
 
 from askew.dp.privacy import SignalCharge
 from askew.errors import ProfileError
@@ -21,14 +21,11 @@ from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew_client.profile.document import PastAnswer
 from askew_client.profile.store import ProfileService, ProfileStore
-from askew_client.settings.config import DeviceFiles, places
+from askew_client.settings.config import places
 from askew_client.settings.settings import Caps
 from askew_client.signals.store import SignalStore
 from askew_client.storage import private_files
 from askew_client.storage.private_files import PrivateDatabase
-
-if TYPE_CHECKING:
-    from client.conftest import Askew
 
 CANARY = "Xanadu Canary (1980)"
 OTHER = "Moon (2009)"
@@ -54,9 +51,6 @@ def store(path: Path) -> ProfileStore:
 
 def on_disk(path: Path) -> bytes:
     return b"".join(each.read_bytes() for each in sorted(path.parent.iterdir()))
-
-
-# Pages
 
 
 @pytest.mark.parametrize("act", ["wipe", "forget"])
@@ -102,8 +96,6 @@ def test_past_answers_are_nowhere_in_the_file(path: Path) -> None:
         ProfileService(store).forget_history()
         assert CANARY.encode() not in on_disk(path)
 
-
-# Other programs
 
 READER = """
 import sqlite3, sys
@@ -183,16 +175,10 @@ def test_a_program_that_begins_to_read_in_between_is_noticed(
     assert CANARY.encode() not in on_disk(path) + other_name.read_bytes()
 
 
-# Titles
-
-
-@pytest.mark.parametrize("removed_before", [False, True])
-def test_a_title_that_is_removed_for_good_is_nowhere_in_the_file(
-    askew: Askew, removed_before: bool
-) -> None:
+def test_a_title_that_is_removed_for_good_is_nowhere_in_the_file(askew: Askew) -> None:
+    """Nor in the edit that removed it before."""
     askew("profile", "add", stdin=b"Alien (1979),4.5\nMoon (2009)\n")
-    if removed_before:
-        askew("profile", "remove", stdin=b"Alien (1979)\n")
+    askew("profile", "remove", stdin=b"Alien (1979)\n")
     removed = askew("profile", "remove", "--for-good", stdin=b"alien (1979)\nNever Rated\n")
     assert (removed.code, removed.out) == (0, "")
     assert removed.err.startswith("1 title and 0 past answers forgotten for good")
@@ -218,29 +204,21 @@ def test_past_answers_that_name_a_forgotten_title_are_forgotten_too(
     assert CANARY.encode() not in on_disk(path)
 
 
-# What stays
-
-
-def spent(where: DeviceFiles) -> None:
-    drawn = Signal("0123456789abcdef" * 2, LatticeLaplace(11, 1024), (1, 2))
-    SignalStore(where.ledger, Caps(Fraction(10)), where.mark).remember(
-        drawn.space_version, "2026-11", SignalCharge(Fraction(2)), lambda: drawn
-    )
-
-
-def test_a_wipe_leaves_the_ledger_and_its_mark_as_they_are(askew: Askew, tmp_path: Path) -> None:
+@pytest.mark.parametrize("apart", [True, False])
+def test_a_wipe_leaves_the_ledger_and_its_mark_as_they_are(
+    askew: Askew, tmp_path: Path, apart: bool
+) -> None:
     """Planted bugs: a wipe that deletes the ledger, its mark or both, and so what was spent; with
     one directory for all, and with the platform's two.
     """
-    for directory in (None, tmp_path / "one"):
-        flags = [] if directory is None else ["--data", directory]
-        where = places(directory)
-        askew("profile", "add", *flags, stdin=b"Alien (1979),4.5\n")
-        spent(where)
-        before = (where.ledger.read_bytes(), where.mark.read_bytes())
-        assert askew("profile", "wipe", *flags, stdin=b"y\n").code == 0
-        assert not where.profile.exists()
-        assert before == (where.ledger.read_bytes(), where.mark.read_bytes())
-        account = SignalStore(where.ledger, Caps(Fraction(10)), where.mark).account()
-        assert account.spent == 2
-        assert account.refused is None
+    directory = None if apart else tmp_path / "one"
+    flags = [] if directory is None else ["--data", directory]
+    where = places(directory)
+    askew("profile", "add", *flags, stdin=b"Alien (1979),4.5\n")
+    drawn = Signal("0123456789abcdef" * 2, LatticeLaplace(11, 1024), (1, 2))
+    store = SignalStore(where.ledger, Caps(Fraction(10)), where.mark)
+    store.remember(drawn.space_version, "2026-11", SignalCharge(Fraction(2)), lambda: drawn)
+    before = (where.ledger.read_bytes(), where.mark.read_bytes())
+    assert askew("profile", "wipe", *flags, stdin=b"y\n").code == 0
+    assert not where.profile.exists()
+    assert before == (where.ledger.read_bytes(), where.mark.read_bytes())

@@ -6,31 +6,20 @@ import re
 import tempfile
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from client.conftest import Askew
 from hypothesis import given
 from hypothesis import strategies as st
 
 from askew.errors import ConfigError
 from askew.settings import exact_number
-from askew_client.settings.config import SETTINGS, ConfigFile, configured, read_file
-from askew_client.settings.settings import ClientSettings
-
-if TYPE_CHECKING:
-    from client.conftest import Askew
-
-
-def test_without_any_source_there_are_the_defaults() -> None:
-    config = configured({}, {}, {})
-    assert (config.server, config.data) == ("127.0.0.1:7571", None)
-    assert config.settings == ClientSettings()
+from askew_client.settings.config import ConfigFile, configured, read_file
 
 
 @pytest.mark.parametrize(
     ("name", "lowest", "middle", "highest", "expected"),
     [
-        ("server", "a:1", "b:2", "c:3", ("a:1", "b:2", "c:3")),
         ("data", "/a", "/b", Path("/c"), (Path("/a"), Path("/b"), Path("/c"))),
         ("epsilon_per_rating", "1/3", "2", "3", (Fraction(1, 3), Fraction(2), Fraction(3))),
         ("k", 3, "4", "5", (3, 4, 5)),
@@ -50,29 +39,17 @@ def test_a_flag_beats_the_environment_and_that_beats_the_file(
     assert found == expected
 
 
-def test_there_are_at_most_twenty_settings_and_each_says_what_it_means() -> None:
-    """For the page of settings, which is made from the table."""
-    assert len(SETTINGS.settings) <= 20
-    assert [each.name for each in SETTINGS.settings if not each.help.endswith(".")] == []
-
-
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
         ("epsilon_per_rating = 1025\n", "epsilon_per_rating (F) must be a number such as 2, 1/3"),
-        ("k = true\n", "k (F) must be a whole number from 1"),
-        ("server = 3\n", "server (F) must be text"),
         ('server = "nowhere"\n', "server (F) must be host:port"),
         ('authority = "ca.pem"\n', "authority (F) must be an absolute path"),
-        ('theme = "pink"\n', "theme (F) must be one of dark, light"),
         ("timeout = 0\n", "timeout (F) must be a number from 0.001 to 3600 seconds"),
         ("colour = 3\n", "'colour' is no setting (F)"),
-        ("interval = 3\n", "'interval' is no setting (F)"),  # an argument of programs alone
         ("k = = 3\n", "F must be a file in TOML"),
         ('mode = "both"\n', "mode (F) must be one of auto, held, ask"),
         ('region = "Atlantis"\n', "region (F) must be a country's English name"),
-        ("data = 5\n", "data (F) must be an absolute path"),
-        ('data = ""\n', "data (F) must be an absolute path"),
         ('data = "/a\\u0000b"\n', "data (F) must be an absolute path"),
     ],
 )
@@ -83,16 +60,14 @@ def test_a_wrong_configuration_is_refused_by_name(tmp_path: Path, text: str, rea
         configured({}, {}, read_file(path), str(path))
 
 
-@pytest.mark.parametrize("place", ["here", ".", "~nobody-of-this-name"])
-def test_a_ledger_does_not_depend_on_where_a_command_starts(place: str) -> None:
+def test_a_ledger_does_not_depend_on_where_a_command_starts() -> None:
     """Planted bug: a fresh budget in each working directory, without a word."""
-    with pytest.raises(ConfigError, match="must be an absolute path"):
-        configured({}, {"ASKEW_DATA": place}, {})
+    for place in (".", "~nobody-of-this-name"):
+        with pytest.raises(ConfigError, match="must be an absolute path"):
+            configured({}, {"ASKEW_DATA": place}, {})
     assert configured({"data": Path("here")}, {}, {}).data == Path("here")  # typed for one run
     assert configured({}, {"ASKEW_DATA": "~/here"}, {}).data == Path.home() / "here"
-
-
-def test_variables_of_a_server_are_nothing_to_a_device() -> None:
+    # Variables of a server are nothing to a device.
     assert configured({}, {"ASKEW_SERVER_PORT": "7571"}, {}) == configured({}, {}, {})
 
 
@@ -136,14 +111,9 @@ def test_a_link_stays_a_link(path: Path, tmp_path: Path) -> None:
     "text",
     [
         "k = = 3\n",
-        "k = 3\nk = 4\n",
         "colour = 3\n",
-        "k = many\n",
         "epsilon_per_rating = 2000\n",
-        "k = 3 # \N{DOUBLE DAGGER}\x00\n",
-        "epsilon_per_rating = 0x" + 5000 * "f",
         "epsilon_per_rating = " + 5000 * "[",
-        'data = "here"\n',
         "k = 3 # \udcff\n",  # no text at all
     ],
 )
@@ -199,11 +169,7 @@ def test_a_changed_file_is_read_as_it_was_meant(data: str, k: int, epsilon: Frac
 
 @pytest.mark.parametrize(
     ("text", "keys"),
-    [
-        ('[keys]\nnear.ask = "g"\n"help" = "f9"\n', {"near.ask": "g", "help": "f9"}),
-        ('[keys]\n"near.ask" = "g,enter"\n', {"near.ask": "g,enter"}),
-        ("", {}),
-    ],
+    [('[keys]\nnear.ask = "g"\n"help" = "f9"\n', {"near.ask": "g", "help": "f9"}), ("", {})],
 )
 def test_keys_of_the_app_have_a_table_of_their_own_which_a_change_leaves_alone(
     path: Path, text: str, keys: dict[str, str]
@@ -216,14 +182,11 @@ def test_keys_of_the_app_have_a_table_of_their_own_which_a_change_leaves_alone(
     assert path.read_text().replace("\n\n", "\n") == f"# mine\nk = 3\n{text}"
 
 
-@pytest.mark.parametrize("text", ["keys = 3", '[keys]\nhelp = ""', "[keys]\na.b.c = 'x'"])
+@pytest.mark.parametrize("text", ["keys = 3", "[keys]\na.b.c = 'x'"])
 def test_what_is_no_table_of_keys_is_refused_in_words(path: Path, text: str) -> None:
     written(path, text)
     with pytest.raises(ConfigError, match="a line of \\[keys\\] is a name and a key"):
         configured({}, {}, read_file(path))
-
-
-RATED = b"title,rating\nAlien (1979),4.5\n"
 
 
 def test_the_command_reads_all_three(
@@ -232,18 +195,17 @@ def test_the_command_reads_all_three(
     """From end to end, by the number of results; the file is where the platform keeps them."""
 
     def results(*flags: str) -> int:
-        found = askew("ask", "--server", demo_address, "--ratings", "-", *flags, stdin=RATED)
-        return sum(not line.startswith("(") for line in found.out.splitlines())
+        rated = b"title,rating\nAlien (1979),4.5\n"
+        out = askew("ask", "--server", demo_address, "--ratings", "-", *flags, stdin=rated).out
+        return sum(not line.startswith("(") for line in out.splitlines())
 
     file = home / "config" / "askew" / "config.toml"
     file.parent.mkdir(parents=True)
     file.write_text("k = 3\n")
-    counts = [results()]
+    assert results() == 3
     monkeypatch.setenv("ASKEW_K", "4")
-    counts.append(results())
-    counts.append(results("-k", "5"))
+    assert (results(), results("-k", "5")) == (4, 5)
+    monkeypatch.delenv("ASKEW_K")
     (home / "other.toml").touch()
     monkeypatch.setenv("ASKEW_CONFIG", str(home / "other.toml"))
-    monkeypatch.delenv("ASKEW_K")
-    counts.append(results())
-    assert counts == [3, 4, 5, 20]
+    assert results() == 20

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
-import stat
 import struct
 from collections.abc import Callable
 from contextlib import closing
@@ -18,8 +16,6 @@ from askew.dp.privacy import SignalCharge
 from askew.errors import BudgetExceeded, LedgerError
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
-from askew_client.profile.store import ProfileService, ProfileStore
-from askew_client.settings.config import ConfigFile
 from askew_client.settings.settings import Caps
 from askew_client.signals.store import VERSION, SignalStore
 from askew_client.views.cost import Cost
@@ -27,6 +23,8 @@ from askew_client.views.cost import Cost
 SPACE = "0123456789abcdef" * 2
 OTHER_SPACE = "f" * 32
 LATTICE = LatticeLaplace(11, 1024)
+
+ONE = SignalCharge(Fraction(1))
 
 
 def signal(*coordinates: int, space: str = SPACE) -> Signal:
@@ -48,37 +46,17 @@ def store(path: Path) -> SignalStore:
 
 
 @pytest.mark.parametrize(
-    "coordinates",
-    [(-5, 7), (0,), (2**31 - 1, -(2**31 - 1)), tuple(range(64))],
+    "coordinates", [(-5, 7), (2**31 - 1, -(2**31 - 1)), tuple(range(64))], ids=len
 )
 def test_a_stored_signal_comes_back_as_it_was_drawn(
     path: Path, coordinates: tuple[int, ...]
 ) -> None:
-    drawn = Signal(SPACE, LatticeLaplace(20, 4096), coordinates)
-    first = SignalStore(path, Caps(Fraction(10))).remember(
-        SPACE, "2026-11", SignalCharge(Fraction(1)), lambda: drawn
-    )
-    again = SignalStore(path, Caps(Fraction(10))).remember(
-        SPACE, "2026-11", SignalCharge(Fraction(1)), never
-    )
+    drawn, caps = Signal(SPACE, LatticeLaplace(20, 4096), coordinates), Caps(Fraction(10))
+    first = SignalStore(path, caps).remember(SPACE, "2026-11", ONE, lambda: drawn)
+    again = SignalStore(path, caps).remember(SPACE, "2026-11", ONE, never)
     assert (first[0], again[0]) == (drawn, drawn)
     assert (first[1].fresh, again[1].fresh) == (True, False)
     assert first[1].spent_after == again[1].spent_after == 1
-
-
-def test_there_is_one_signal_for_each_space_and_month(store: SignalStore) -> None:
-    """Planted bug: a key without the month, or without the space."""
-    kept = {
-        (SPACE, "2026-11"): signal(1),
-        (SPACE, "2026-12"): signal(2),
-        (OTHER_SPACE, "2026-11"): signal(3, space=OTHER_SPACE),
-    }
-    for (space, month), drawn in kept.items():
-        draw = partial(signal, *drawn.values, space=space)
-        store.remember(space, month, SignalCharge(Fraction(1)), draw)
-    found = {key: store.remember(*key, SignalCharge(Fraction(1)), never)[0] for key in kept}
-    assert found == kept
-    assert len(store.entries()) == 3
 
 
 def test_the_lifetime_cap_is_reached_exactly_and_not_passed(path: Path) -> None:
@@ -97,7 +75,6 @@ def test_the_lifetime_cap_is_reached_exactly_and_not_passed(path: Path) -> None:
     assert len(store.entries()) == 3
 
 
-# The cap of a month.
 MONTHLY = Caps(Fraction(10), monthly=Fraction(3))
 
 
@@ -110,17 +87,8 @@ def test_the_monthly_cap_is_reached_exactly_and_not_passed(path: Path) -> None:
     assert (no.value.spent, no.value.cap, no.value.renewed) == (Fraction(2), Fraction(3), True)
     assert "2026-12-01, and refills this cap alone" in str(no.value)
     draw = partial(signal, 2, space=OTHER_SPACE)
-    store.remember(OTHER_SPACE, "2026-11", SignalCharge(Fraction(1)), draw)
-    charge = SignalCharge(Fraction(1))
-    assert store.cost(SPACE, "2026-11", charge).spent_this_month == 3
-
-
-def test_a_month_beyond_its_cap_still_finds_what_was_stored(path: Path) -> None:
-    SignalStore(path, Caps(Fraction(10))).remember(
-        SPACE, "2026-11", SignalCharge(Fraction(5)), lambda: signal(8)
-    )
-    stored = SignalStore(path, MONTHLY).remember(SPACE, "2026-11", SignalCharge(Fraction(5)), never)
-    assert stored[0] == signal(8)
+    store.remember(OTHER_SPACE, "2026-11", ONE, draw)
+    assert store.cost(SPACE, "2026-11", ONE).spent_this_month == 3
 
 
 def test_what_an_acceptance_booked_counts_for_life_and_not_for_the_month(path: Path) -> None:
@@ -131,13 +99,10 @@ def test_what_an_acceptance_booked_counts_for_life_and_not_for_the_month(path: P
     assert store.accept("2026-11") == 3
     store.remember(SPACE, "2026-11", SignalCharge(Fraction(3)), lambda: signal(2))
     assert store.account().spent == 6
-    charge = SignalCharge(Fraction(1))
-    assert store.cost(SPACE, "2026-11", charge).spent_this_month == 3
+    assert store.cost(SPACE, "2026-11", ONE).spent_this_month == 3
 
 
-@pytest.mark.parametrize(
-    ("lifetime", "named"), [(5, "lifetime cap 5"), (6, "lifetime cap 6"), (7, "monthly cap 3")]
-)
+@pytest.mark.parametrize(("lifetime", "named"), [(6, "lifetime cap 6"), (7, "monthly cap 3")])
 def test_a_charge_beyond_both_caps_names_the_one_that_no_month_refills(
     path: Path, lifetime: int, named: str
 ) -> None:
@@ -149,7 +114,7 @@ def test_a_charge_beyond_both_caps_names_the_one_that_no_month_refills(
 
 
 def is_second(store: SignalStore, month: str = "2026-11") -> bool:
-    return store.cost(OTHER_SPACE, month, SignalCharge(Fraction(1))).is_second
+    return store.cost(OTHER_SPACE, month, ONE).is_second
 
 
 def test_a_second_fresh_signal_in_one_month_is_said(path: Path) -> None:
@@ -158,8 +123,8 @@ def test_a_second_fresh_signal_in_one_month_is_said(path: Path) -> None:
     """
     store = SignalStore(path, Caps(Fraction(10)))
     assert not is_second(store)
-    store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), lambda: signal(1))
-    assert not store.cost(SPACE, "2026-11", SignalCharge(Fraction(1))).is_second  # it is kept
+    store.remember(SPACE, "2026-11", ONE, lambda: signal(1))
+    assert not store.cost(SPACE, "2026-11", ONE).is_second  # it is kept
     assert is_second(store)
     assert is_second(store, "2026-10")  # the clock does not run back
     assert not is_second(store, "2026-12")
@@ -170,7 +135,7 @@ def test_a_second_fresh_signal_in_one_month_is_said(path: Path) -> None:
     assert not is_second(store)
 
 
-@pytest.mark.parametrize("failure", [RuntimeError, EOFError, KeyboardInterrupt])
+@pytest.mark.parametrize("failure", [RuntimeError, KeyboardInterrupt])
 def test_a_draw_that_fails_leaves_nothing(store: SignalStore, failure: type[BaseException]) -> None:
     """Planted bug: committing the charge before the draw and keeping it when there is no signal."""
 
@@ -178,11 +143,8 @@ def test_a_draw_that_fails_leaves_nothing(store: SignalStore, failure: type[Base
         raise failure
 
     with pytest.raises(failure):
-        store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), fails)
+        store.remember(SPACE, "2026-11", ONE, fails)
     assert store.entries() == ()
-    found, price = store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), lambda: signal(4))
-    assert (found, price.fresh, price.spent_after) == (signal(4), True, Fraction(1))
-    assert len(store.entries()) == 1
 
 
 def test_a_price_that_was_not_shown_is_not_charged_and_not_sent(store: SignalStore) -> None:
@@ -197,96 +159,11 @@ def test_a_price_that_was_not_shown_is_not_charged_and_not_sent(store: SignalSto
         raise NotShown
 
     with pytest.raises(NotShown):
-        store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), never, check=refuse)
+        store.remember(SPACE, "2026-11", ONE, never, check=refuse)
     assert store.entries() == ()
-    store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), lambda: signal(1))
+    store.remember(SPACE, "2026-11", ONE, lambda: signal(1))
     with pytest.raises(NotShown):
-        store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), never, check=refuse)
-
-
-FULL = 2  # of PRAGMA synchronous; NORMAL, 1, does not sync a commit to the write-ahead log
-SIGNAL = signal(1, 2)
-
-
-@pytest.fixture
-def commits(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, bool]]:
-    """Of every commit of a production connection: how it syncs, and whether anything changed."""
-    seen: list[tuple[int, bool]] = []
-
-    class Watched(sqlite3.Connection):
-        begun = 0
-
-        def execute(self, sql: str, *rest: object) -> sqlite3.Cursor:
-            if sql.startswith("BEGIN"):
-                self.begun = self.total_changes
-            if sql == "COMMIT":
-                (level,) = super().execute("PRAGMA synchronous").fetchone()
-                seen.append((level, self.total_changes > self.begun))
-            return super().execute(sql, *rest)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Watched))
-    return seen
-
-
-def test_a_charge_is_on_the_disk_before_its_signal_is_sent(
-    tmp_path: Path, commits: list[tuple[int, bool]]
-) -> None:
-    """Planted bug: `synchronous = NORMAL`, after which a power cut gives the budget back."""
-    store = SignalStore(tmp_path / "signals.sqlite", Caps(Fraction(10)))
-    store.remember(SIGNAL.space_version, "2026-11", SignalCharge(Fraction(2)), lambda: SIGNAL)
-    store.accept("2026-11")
-    assert [level for level, changed in commits if changed] == [FULL, FULL]
-    assert {level for level, _ in commits} == {FULL}
-
-
-def test_an_edit_of_the_profile_is_on_the_disk(
-    tmp_path: Path, commits: list[tuple[int, bool]]
-) -> None:
-    store = ProfileStore(tmp_path / "profile.sqlite")
-    ProfileService(store).rate("Alien (1979)", 4.5)
-    store.wipe()
-    assert [level for level, changed in commits if changed] == [FULL, FULL]
-
-
-@pytest.fixture
-def steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is synced and renamed, in order."""
-    seen: list[str] = []
-    sync, rename = os.fsync, os.replace
-
-    def synced(handle: int) -> None:
-        kind = "directory" if stat.S_ISDIR(os.fstat(handle).st_mode) else "file"
-        seen.append(f"sync the {kind}")
-        sync(handle)
-
-    def renamed(source: str | Path, target: str | Path) -> None:
-        seen.append("rename")
-        rename(source, target)
-
-    monkeypatch.setattr(os, "fsync", synced)
-    monkeypatch.setattr(os, "replace", renamed)
-    return seen
-
-
-@pytest.mark.skipif(os.name != "posix", reason="a directory cannot be opened there")
-def test_a_mark_and_a_setting_are_synced_before_and_after_they_are_renamed(
-    tmp_path: Path, steps: list[str]
-) -> None:
-    """Planted bugs: no sync of the file, which a power cut then leaves empty under its new name; no
-    sync of the directory, which then still has the old one.
-    """
-    once = ["sync the directory", "sync the file", "rename", "sync the directory"]
-    ConfigFile(tmp_path / "config.toml").keep({"k": 5})
-    assert steps == once
-    store = SignalStore(tmp_path / "signals.sqlite", Caps(Fraction(10)))
-    store.remember(SIGNAL.space_version, "2026-11", SignalCharge(Fraction(2)), lambda: SIGNAL)
-    made = ["sync the directory"]  # the name of the new one that the mark is in
-    assert steps[len(once) :] == [*made, *once, *once]  # a new mark, and that of the charge
-
-
-# A store that cannot be read or trusted is an error: nothing is drawn anew in its place.
-
-MONTH = "2026-11"
+        store.remember(SPACE, "2026-11", ONE, never, check=refuse)
 
 
 def run(path: Path, *statements: str) -> None:
@@ -298,7 +175,7 @@ def run(path: Path, *statements: str) -> None:
 @pytest.fixture
 def kept(path: Path) -> Path:
     store = SignalStore(path, Caps(Fraction(10)))
-    store.remember(SPACE, MONTH, SignalCharge(Fraction(1)), lambda: signal(-1480, 82))
+    store.remember(SPACE, "2026-11", ONE, lambda: signal(-1480, 82))
     return path
 
 
@@ -309,32 +186,22 @@ def rewritten(change: Callable[[bytes], bytes]) -> Spoil:
     return lambda path: path.write_bytes(change(path.read_bytes()))
 
 
-def replaced(*statements: str) -> Spoil:
-
-    def spoil(path: Path) -> None:
-        path.unlink()
-        run(path, *statements)
-
-    return spoil
+def of_photos(path: Path) -> None:
+    path.unlink()
+    run(path, "CREATE TABLE photos (name TEXT)", f"PRAGMA user_version = {VERSION}")
 
 
-def put_a_directory_in_its_place(path: Path) -> None:
+def in_a_directory(path: Path) -> None:
     path.unlink()
     path.mkdir()
 
 
-PHOTOS = "CREATE TABLE photos (name TEXT)"
 SPOILED: dict[str, Spoil] = {
     "overwritten": rewritten(lambda data: b"\xff" * len(data)),
-    "all but the header": rewritten(lambda data: data[:100] + b"\xff" * (len(data) - 100)),
-    "half of it": rewritten(lambda data: data[: len(data) // 2]),
     "one page": rewritten(lambda data: data[:4096]),
-    "text": rewritten(lambda _: b"title,rating\n"),
-    "a directory": put_a_directory_in_its_place,
-    "another database": replaced(PHOTOS),
-    "another database of this version": replaced(PHOTOS, f"PRAGMA user_version = {VERSION}"),
+    "a directory": in_a_directory,
+    "another database of this version": of_photos,
     "a newer one": lambda path: run(path, f"PRAGMA user_version = {VERSION + 1}"),
-    "a negative version": lambda path: run(path, "PRAGMA user_version = -1"),
     "no table of signals": lambda path: run(path, "DROP TABLE signals"),
 }
 
@@ -348,7 +215,7 @@ def test_a_spoiled_store_is_refused_and_nothing_is_drawn(kept: Path, case: str) 
     before = kept.read_bytes() if kept.is_file() else None
     store = SignalStore(kept, Caps(Fraction(10)))
     with pytest.raises(LedgerError) as refusal:
-        store.remember(SPACE, MONTH, SignalCharge(Fraction(1)), never)
+        store.remember(SPACE, "2026-11", ONE, never)
     assert refusal.type is LedgerError
     assert (kept.read_bytes() if kept.is_file() else None) == before
 
@@ -360,14 +227,11 @@ def lattice(step_exponent: int = 11, inverse_rate: int = 1024, values: bytes = b
 ROWS = {
     "nothing": b"",
     "an unknown kind": b"\x03" + lattice()[1:],
-    "half a lattice": lattice()[:7],
     "no coordinates": lattice(values=b""),
-    "half a coordinate": lattice(values=bytes(2)),
     "a coordinate and a half": lattice(values=bytes(6)),
     "a coordinate beyond the limit": lattice(values=struct.pack("<i", -(2**31))),
     "a step beyond the limit": lattice(step_exponent=21),
     "no noise": lattice(inverse_rate=0),
-    "too much noise": lattice(inverse_rate=4097),
 }
 
 
@@ -376,29 +240,16 @@ def test_a_damaged_signal_is_neither_sent_nor_drawn_again(kept: Path, row: str) 
     with closing(sqlite3.connect(kept, isolation_level=None)) as database:
         of = "SELECT sql FROM sqlite_schema WHERE name = 'signals_no_update'"
         [trigger] = database.execute(of).fetchone()
-    run(
-        kept,
-        "DROP TRIGGER signals_no_update",
-        f"UPDATE signals SET record = x'{ROWS[row].hex()}'",
-        trigger,
-    )
+    update = f"UPDATE signals SET record = x'{ROWS[row].hex()}'"
+    run(kept, "DROP TRIGGER signals_no_update", update, trigger)
     before = kept.read_bytes()
-    store = SignalStore(kept, Caps(Fraction(10)))
     with pytest.raises(LedgerError):
-        store.remember(SPACE, MONTH, SignalCharge(Fraction(1)), never)
+        SignalStore(kept, Caps(Fraction(10))).remember(SPACE, "2026-11", ONE, never)
     assert kept.read_bytes() == before
 
 
-@pytest.mark.parametrize("epsilon", ["0", "-1", "", "0/7"])
+@pytest.mark.parametrize("epsilon", ["0", "-1"])
 def test_the_file_itself_refuses_a_charge_that_is_not_above_zero(kept: Path, epsilon: str) -> None:
     row = f"(9, '{'0' * 32}', 'signal', 'x', '', '2026-12', '{epsilon}', '0')"
     with pytest.raises(sqlite3.IntegrityError, match="CHECK"):
         run(kept, f"INSERT INTO charges VALUES {row}")
-
-
-def test_a_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(LedgerError):
-        SignalStore(tmp_path / "file" / "signals.sqlite", Caps(Fraction(10))).remember(
-            SPACE, MONTH, SignalCharge(Fraction(1)), never
-        )

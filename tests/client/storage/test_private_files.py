@@ -37,13 +37,10 @@ def test_each_new_directory_is_synced_in_its_parent(
 ) -> None:
     """Planted bug: only the last one is."""
     disk = Disk(monkeypatch)
-    make_directory(tmp_path / "a" / "b")
-    assert disk.synced == [tmp_path, tmp_path / "a"]
-    assert [each.stat().st_mode & 0o777 for each in (tmp_path / "a", tmp_path / "a" / "b")] == [
-        0o700,
-        0o700,
-    ]
-    make_directory(tmp_path / "a" / "b")
+    for _ in range(2):
+        make_directory(tmp_path / "a" / "b")
+    for path in (tmp_path / "a", tmp_path / "a" / "b"):
+        assert path.stat().st_mode & 0o777 == 0o700
     assert disk.synced == [tmp_path, tmp_path / "a"]
 
 

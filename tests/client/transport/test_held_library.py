@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from client.conftest import Pair
 
 from askew.limits import DEVICE_BYTES
 from askew_client.catalog.cache import CatalogCache
 from askew_client.transport import shaped
 from askew_client.transport.in_process import LocalTransport
 from askew_client.transport.shaped import KeptLibrary
-
-if TYPE_CHECKING:
-    from client.conftest import Pair
 
 TODAY = datetime.date(2026, 11, 21)
 

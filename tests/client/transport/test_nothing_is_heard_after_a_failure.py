@@ -13,9 +13,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING
 
 import pytest
+from client.conftest import Pair
 from client.hostile_world import Call, Fetch, World
 
 from askew.errors import AskewError, ConnectionOpen, TooSlow, Unreachable
@@ -28,9 +28,6 @@ from askew_client.transport import grpc as grpc_transport
 from askew_client.transport.grpc import GrpcTransport
 from askew_client.tui.app import AskewApp
 from askew_client.views.problems import Problem
-
-if TYPE_CHECKING:
-    from client.conftest import Pair
 
 BERLIN = Position(52.52, 13.405)
 SETTINGS = ClientSettings(region="DE", timeout=5.0)
@@ -112,10 +109,7 @@ async def by_blocking_client(address: str, directory: Path) -> object:
     ],
 )
 async def test_an_error_that_is_kept_keeps_no_connection(
-    server: World,
-    tmp_path: Path,
-    way: Callable[[str, Path], Awaitable[object]],
-    seconds: float,
+    server: World, tmp_path: Path, way: Callable[[str, Path], Awaitable[object]], seconds: float
 ) -> None:
     error = await kept(way(server.address, tmp_path))
     assert isinstance(error, Unreachable)
@@ -123,10 +117,7 @@ async def test_an_error_that_is_kept_keeps_no_connection(
     assert error.__traceback__ is not None
 
 
-async def test_a_cancellation_that_is_kept_keeps_no_connection(
-    server: World,
-    left: Event,
-) -> None:
+async def test_a_cancellation_that_is_kept_keeps_no_connection(server: World, left: Event) -> None:
     """A TimeoutError of the caller's holds the cancellation, and this the frames that it crossed.
     Planted bug: errors of gRPC alone lose their frames.
     """
@@ -142,8 +133,7 @@ async def test_a_deadline_that_passed_keeps_no_connection(server: World, left: E
 
 
 async def test_a_connection_of_the_program_around_to_the_same_port_elsewhere_stays(
-    server: World,
-    left: Event,
+    server: World, left: Event
 ) -> None:
     """It is opened while a call is under way, and the call then fails. Planted bug: whatever leads
     to the server's port, such as 443, is shut.

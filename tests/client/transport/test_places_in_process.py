@@ -40,7 +40,7 @@ def far(listing: Listing, latitude: float, longitude: float) -> float:
     return math.sin((b - a) / 2) ** 2 + math.cos(a) * math.cos(b) * math.sin(half) ** 2
 
 
-@pytest.mark.parametrize("k", [1, 5, 20, 64])
+@pytest.mark.parametrize("k", [1, 64])
 async def test_the_nearest_item_of_every_probe_comes_back_and_always_k(
     server: LocalPlaces, k: int
 ) -> None:

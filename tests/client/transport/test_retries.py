@@ -17,10 +17,6 @@ from askew_client.transport.grpc import PATIENCE, drawn_pauses, persistent
 LONG = 60.0
 
 
-def failure(code: grpc.StatusCode, details: str | None = None) -> grpc.aio.AioRpcError:
-    return grpc.aio.AioRpcError(code, grpc.aio.Metadata(), grpc.aio.Metadata(), details)
-
-
 class Stopped:
     """A server that stops, and answers again after some seconds. Fails at once, or slowly."""
 
@@ -36,8 +32,22 @@ class Stopped:
         self.came.append(asyncio.get_running_loop().time())
         await asyncio.sleep(min(self._slowly, seconds))
         if self.came[-1] < self._until:
-            raise failure(self._code, self._details)
+            empty = grpc.aio.Metadata()
+            raise grpc.aio.AioRpcError(self._code, empty, empty, self._details)
         return "a reply"
+
+
+def asked(server: Stopped, bits: RandomBits) -> str:
+    outcome = []
+
+    async def play() -> None:
+        try:
+            outcome.append(await persistent(server.send, LONG, drawn_pauses(bits)))
+        except grpc.aio.AioRpcError as error:
+            outcome.append(error.code().name)
+
+    in_virtual_time(play)
+    return outcome[0]
 
 
 class Always(RandomBits):
@@ -48,19 +58,6 @@ class Always(RandomBits):
         return self._byte * count
 
 
-def asked(server: Stopped, bits: RandomBits, timeout: float = LONG) -> str:
-    outcome = []
-
-    async def play() -> None:
-        try:
-            outcome.append(await persistent(server.send, timeout, drawn_pauses(bits)))
-        except grpc.aio.AioRpcError as error:
-            outcome.append(error.code().name)
-
-    in_virtual_time(play)
-    return outcome[0]
-
-
 @pytest.fixture(params=[b"\x00", b"\x80", b"\xff"], ids=["early", "on time", "late"])
 def bits(request: pytest.FixtureRequest) -> RandomBits:
     """The ends of what is drawn, and its middle."""
@@ -68,7 +65,7 @@ def bits(request: pytest.FixtureRequest) -> RandomBits:
 
 
 @pytest.mark.parametrize("code", [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED])
-@pytest.mark.parametrize("down", [0.05, 0.7, 2.5, PATIENCE])
+@pytest.mark.parametrize("down", [0.05, PATIENCE])
 def test_a_server_that_is_back_within_five_seconds_answers(
     code: grpc.StatusCode, down: float, bits: RandomBits
 ) -> None:
@@ -112,21 +109,16 @@ def test_a_handshake_that_cannot_succeed_is_tried_once(bits: RandomBits, said: s
     assert len(told_by_a_server.came) > 1
 
 
-LASTING = [
-    code for code in grpc.StatusCode if code not in grpc_transport._PASSING | {grpc.StatusCode.OK}
-]
-
-
-@pytest.mark.parametrize("code", LASTING)
-def test_what_does_not_pass_is_told_at_once(code: grpc.StatusCode) -> None:
+def test_what_does_not_pass_is_told_at_once() -> None:
     """Too many calls are refused to be fewer: sent again at once, they would be more."""
-    server = Stopped(LONG, code)
-    assert asked(server, SystemBits()) == code.name
-    assert server.came == [0.0]
+    for code in {*grpc.StatusCode} - {*grpc_transport._PASSING, grpc.StatusCode.OK}:
+        server = Stopped(LONG, code)
+        assert asked(server, SystemBits()) == code.name
+        assert server.came == [0.0]
 
 
 @pytest.mark.parametrize("slowly", [0.0, 0.4], ids=["at once", "slowly"])
-@pytest.mark.parametrize("timeout", [0.05, 0.3, 2.0])
+@pytest.mark.parametrize("timeout", [0.05, 2.0])
 def test_the_deadline_of_the_call_holds_for_all_tries(
     timeout: float, slowly: float, bits: RandomBits
 ) -> None:
