@@ -15,12 +15,8 @@ from askew.errors import ParameterError
     [
         ("0", "got '0'"),
         (0, "got 0"),
-        (0.5, "got 0.5"),
         (np.float64(0.5), "got 0.5"),
-        (np.int64(3), "got 3"),
         (Fraction(1, 3), "got 1/3"),
-        (Fraction(0), "got 0"),
-        ((0, 0), "got 0, 0"),
         (("next", 1), "got 'next', 1"),
         ((), "got none"),
         (None, "got None"),

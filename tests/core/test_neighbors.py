@@ -28,15 +28,11 @@ def matrix(found: Neighbors) -> np.ndarray:
     return listed + listed.T
 
 
-@pytest.mark.parametrize("liked", [[], [0], [1], [3, 4], [0, 1, 2, 3, 4, 5]])
+@pytest.mark.parametrize("liked", [[], [1], [0, 1, 2, 3, 4, 5]])
 def test_a_pair_counts_both_ways_whoever_lists_it(liked: list[int]) -> None:
-    """Planted bug: only what the liked item lists."""
+    """What was met behind the catalog has none. Planted bug: only what the liked item lists."""
     expected = matrix(FOUND)[:, liked].sum(axis=1)
-    assert FOUND.by_likes(np.array(liked, np.int64)).tolist() == expected.tolist()
-
-
-def test_what_was_met_behind_the_catalog_has_no_neighbors() -> None:
-    assert FOUND.by_likes(np.array([6, 9])).tolist() == [0.0] * 6
+    assert FOUND.by_likes(np.array([*liked, 6, 9])).tolist() == expected.tolist()
 
 
 def test_neighbors_move_with_their_items() -> None:
@@ -67,7 +63,6 @@ def test_a_catalog_of_more_than_16_bits_of_items_has_no_neighbors(n: int, stay: 
         {"codes": np.zeros_like(CODES)},
         {"step": 0.0},
         {"step": float("nan")},
-        {"step": float("inf")},
         {"items": np.zeros((6, 33), np.uint16), "codes": np.zeros((6, 33), np.uint8)},
         {"items": np.zeros((6, 0), np.uint16), "codes": np.zeros((6, 0), np.uint8)},
     ],
