@@ -104,8 +104,7 @@ def test_noise_beyond_the_width_of_the_wire_is_clamped() -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"name": "post"}, {"unit": "miles"}, {"low": 0.5}, {"high": 801.0}, {"scale": 99.0}],
+    "change", [{"name": "post"}, {"unit": "miles"}, {"low": 0.5}, {"high": 801.0}, {"scale": 99.0}]
 )
 def test_the_version_of_axes_covers_every_field(change: dict[str, float | str]) -> None:
     changed = AxisSpace((replace(ROAD, **change), DAY, PRICE))  # type: ignore[arg-type]

@@ -13,12 +13,7 @@ from askew.limits import is_visible
 
 TEXT = st.text("aé漢😀 '\u200d", min_size=1, max_size=9).filter(is_visible)
 ITEMS = st.lists(
-    st.builds(
-        Item,
-        TEXT,
-        st.none() | st.integers(1, 9999),
-        st.lists(TEXT, max_size=2).map(tuple),
-    ),
+    st.builds(Item, TEXT, st.none() | st.integers(1, 9999), st.lists(TEXT, max_size=2).map(tuple)),
     min_size=1,
     max_size=9,
 )

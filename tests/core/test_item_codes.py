@@ -53,10 +53,7 @@ def test_codes_are_packed_low_half_first_and_each_item_begins_a_byte() -> None:
 
 @pytest.mark.parametrize("number", [0.5, 8.0, np.nan])
 def test_a_vector_that_codes_cannot_say_is_refused(number: float) -> None:
-    with (
-        pytest.raises(OutOfRange, match="4-bit codes of its space"),
-        np.errstate(invalid="ignore"),
-    ):
+    with pytest.raises(OutOfRange, match="4-bit codes of its space"), np.errstate(invalid="ignore"):
         encode(np.array([[number]], np.float32), ONES)
 
 

@@ -322,8 +322,7 @@ NOISE = MapNoise.in_region(TOWN, GERMANY)
 
 
 @pytest.mark.parametrize(
-    "values",
-    [(1,), (90_000_001, 0), (-90_000_001, 0), (0, 180_000_001), (0, -180_000_001)],
+    "values", [(1,), (90_000_001, 0), (-90_000_001, 0), (0, 180_000_001), (0, -180_000_001)]
 )
 def test_what_is_not_on_earth_is_no_signal(values: tuple[int, ...]) -> None:
     with pytest.raises(OutOfRange, match="a latitude and a longitude in microdegrees"):

@@ -189,10 +189,7 @@ def test_epsilon_counts_the_gauge() -> None:
     assert HexagonalLattice(3, 4).epsilon == Fraction("1.1545") * 8 / 4
 
 
-@given(
-    st.integers(0, 20),
-    st.tuples(st.integers(-(10**9), 10**9), st.integers(-(10**9), 10**9)),
-)
+@given(st.integers(0, 20), st.tuples(st.integers(-(10**9), 10**9), st.integers(-(10**9), 10**9)))
 def test_a_lattice_point_has_its_own_coordinates(exponent: int, at: tuple[int, int]) -> None:
     lattice = HexagonalLattice(exponent, 1)
     i, j = (Fraction(each) for each in at)

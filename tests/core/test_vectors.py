@@ -31,8 +31,7 @@ def test_a_rating_off_the_scale_is_refused_without_naming_it(rating: float) -> N
 
 
 @pytest.mark.parametrize(
-    "limits",
-    [(5, 1, 4), (math.nan, 5, 4), (1, math.inf, 4), (1, 5, 1), (1, 5, 5.1)],
+    "limits", [(5, 1, 4), (math.nan, 5, 4), (1, math.inf, 4), (1, 5, 1), (1, 5, 5.1)]
 )
 def test_a_scale_on_which_nothing_or_everything_is_liked_is_refused(
     limits: tuple[float, float, float],

@@ -497,8 +497,7 @@ INPUTS: Mapping[str, Input] = {
     "ledger's file": Input(ledger_file, read_ledger),
     "ledger's mark": Input(mark_of_device, read_mark_of_device),
     "stored signal": Input(
-        lambda _: encode_signal(SIGNAL),
-        lambda _, data: decode_signal(SIGNAL.space_version, data),
+        lambda _: encode_signal(SIGNAL), lambda _, data: decode_signal(SIGNAL.space_version, data)
     ),
     # what a person brings or types
     "ratings of a person": of_file(
@@ -549,11 +548,7 @@ INPUTS: Mapping[str, Input] = {
     "expected counts": of_file(
         "counts.csv", b"item,count\na,9\nb,7\nc,5\n", lambda path: expected_counts(str(path), 3)
     ),
-    "packed log": of_file(
-        "log.csv.gz",
-        gzip.compress(b"unit,item\n1,a\n"),
-        counted_text,
-    ),
+    "packed log": of_file("log.csv.gz", gzip.compress(b"unit,item\n1,a\n"), counted_text),
     "certificate": Input(
         lambda w: ssl.PEM_cert_to_DER_cert(w.identity[0].decode()),
         lambda w, data: identity(w, pem(data), w.identity[1]),
@@ -600,10 +595,7 @@ FOUND: Mapping[str, tuple[str, Callable[[bytes], bytes]]] = {
         "export of a person",
         lambda valid: valid[:41] + b"\xff" + valid[42:],
     ),
-    "an export of damaged LZMA": (
-        "export of a person",
-        lambda _: lzma_damaged("ratings.csv"),
-    ),
+    "an export of damaged LZMA": ("export of a person", lambda _: lzma_damaged("ratings.csv")),
     "an export whose member begins nowhere": (
         "export of a person",
         lambda _: begins_nowhere("ratings.csv"),

@@ -39,10 +39,7 @@ def quantile(family: NoiseFamily, e: Decimal) -> Decimal:
         return -e.ln()
     upper = -(1 - (-e).exp()).ln()
     two = Decimal(2).ln()
-    return {
-        "exponential": upper,
-        "laplace": upper - two if e < two else two - e,
-    }[family]
+    return {"exponential": upper, "laplace": upper - two if e < two else two - e}[family]
 
 
 def exponential(family: NoiseFamily, value: Decimal) -> Decimal:

@@ -96,10 +96,7 @@ def test_a_loss_with_delta_is_not_multiplied_by_a_distance() -> None:
             LaplaceCounts(k=1, epsilon=1, neighbors=REPLACE_ONE, max_items_per_unit=3),
             "max_items_per_unit",
         ),
-        (
-            Peeling(k=1, epsilon=1, neighbors=REPLACE_ONE, linf_sensitivity=2),
-            "linf_sensitivity",
-        ),
+        (Peeling(k=1, epsilon=1, neighbors=REPLACE_ONE, linf_sensitivity=2), "linf_sensitivity"),
         (PureDP(Fraction(1), REPLACE_ONE), "one of askew.mechanisms"),
     ],
     ids=lambda each: each if isinstance(each, str) else "",

@@ -13,14 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from askew.errors import InfiniteCost, ParameterError
-from askew.placement import (
-    Disutility,
-    Identity,
-    Laplace,
-    Placement,
-    Power,
-    place,
-)
+from askew.placement import Disutility, Identity, Laplace, Placement, Power, place
 from askew.placement.laplace_line import legendre
 from askew.placement.problem import Increasing, Norm
 
@@ -129,9 +122,7 @@ FEW = settings(max_examples=40, deadline=None)
 EPSILON = st.floats(0.05, 20)
 SIZE = st.floats(0.05, 20)
 H: st.SearchStrategy[Disutility] = st.one_of(
-    st.just(Identity()),
-    st.builds(Power, st.floats(0.1, 5)),
-    st.builds(saturating, SIZE),
+    st.just(Identity()), st.builds(Power, st.floats(0.1, 5)), st.builds(saturating, SIZE)
 )
 K = st.integers(1, 40)
 NOISE = st.builds(Laplace, EPSILON)

@@ -8,13 +8,7 @@ import numpy as np
 import pytest
 
 from askew.errors import InfiniteCost, ParameterError
-from askew.placement import (
-    Disutility,
-    Identity,
-    Laplace,
-    Power,
-    place,
-)
+from askew.placement import Disutility, Identity, Laplace, Power, place
 from askew.placement.problem import Increasing
 
 COSTS = [  # h, optimal costs for k = 1..5 at epsilon 1
@@ -47,20 +41,8 @@ FORTY_DIGITS = [  # epsilon, h, cost of k = 81, cost of k = 80, outermost offset
     (1.0, Power(0.1), 0.6499274418269348, 0.6507299874910094, 4.184469997961112),
     (1.0, Power(0.37), 0.22015382426360966, 0.22116077165502265, 5.164921268242762),
     (1.0, Power(4.2), 9.175990839466521e-06, 9.662052771798131e-06, 18.68492713019243),
-    (
-        1.0,
-        saturating(0.001),
-        0.9311052520336786,
-        0.9318535549950369,
-        0.28389277794278994,
-    ),
-    (
-        0.5,
-        saturating(7.0),
-        0.0068649360360581,
-        0.006948951846422534,
-        14.060992443505548,
-    ),
+    (1.0, saturating(0.001), 0.9311052520336786, 0.9318535549950369, 0.28389277794278994),
+    (0.5, saturating(7.0), 0.0068649360360581, 0.006948951846422534, 14.060992443505548),
 ]
 
 

@@ -64,12 +64,7 @@ from askew.wire.places import (  # noqa: E402
     places_to_bytes,
 )
 from askew.wire.queries import query_to_bytes  # noqa: E402
-from askew_client.near.pick import (  # noqa: E402
-    is_open,
-    judged,
-    missing,
-    preferences_of,
-)
+from askew_client.near.pick import is_open, judged, missing, preferences_of  # noqa: E402
 from askew_client.near.sources import MapSource, results_of  # noqa: E402
 from askew_client.settings.regions import countries  # noqa: E402
 from askew_client.settings.settings import LEVELS, Caps, ClientSettings  # noqa: E402

@@ -111,10 +111,7 @@ SENT: dict[str, Sent] = {
         ("films", 6),
     ),
     "question": Sent(
-        P.TopKRequest,
-        releases.question_to_bytes(QUESTION),
-        releases.question_from_bytes,
-        QUESTION,
+        P.TopKRequest, releases.question_to_bytes(QUESTION), releases.question_from_bytes, QUESTION
     ),
     "answer": Sent(
         P.TopKResponse,
@@ -129,9 +126,6 @@ SENT: dict[str, Sent] = {
         "films",
     ),
     "budget": Sent(
-        P.GetBudgetResponse,
-        releases.budget_to_bytes(BUDGET),
-        releases.budget_from_bytes,
-        BUDGET,
+        P.GetBudgetResponse, releases.budget_to_bytes(BUDGET), releases.budget_from_bytes, BUDGET
     ),
 }
