@@ -11,7 +11,7 @@ from recited import Recited
 
 from askew.dp.privacy import SignalCharge
 from askew.errors import OutOfRange, PlaceError
-from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
+from askew.noise.lattice import LatticeLaplace
 from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import MapSpace, Region
 
@@ -91,16 +91,6 @@ def test_the_work_depends_neither_on_the_values_nor_on_the_outcome() -> None:
             assert len(TRIP.perturb(values, LATTICE, bits)) == 3
             work.add(tuple(bits.sizes))
     assert len(work) == 1
-
-
-def test_noise_beyond_the_width_of_the_wire_is_clamped() -> None:
-    class Huge:
-        def draw(self, count: int, bits: object) -> list[int]:
-            return [2**40 + 1] * count
-
-    lattice = LatticeLaplace(1, 1024)
-    lattice.__dict__["noise"] = Huge()
-    assert TRIP.perturb((0.0, 0.0, -5.0), lattice, Recited(0)) == (COORDINATE_LIMIT,) * 3
 
 
 @pytest.mark.parametrize(

@@ -299,13 +299,6 @@ def test_near_places_on_both_sides_of_180_degrees_send_the_same() -> None:
     assert sum(same) > 80
 
 
-def test_noise_wraps_at_180_degrees_after_it_was_added() -> None:
-    noise = MapNoise.in_region(COUNTY, FIJI)
-    sent = [noisy(noise, Position(-17.0, 179.999), FIJI, seed) for seed in range(100)]
-    assert all(-180_000_000 <= longitude < 180_000_000 for _, longitude in sent)
-    assert 20 < sum(longitude < 0 for _, longitude in sent) < 80
-
-
 def test_a_region_with_another_plane_is_refused() -> None:
     noise = MapNoise.in_region(TOWN, GERMANY)
     with pytest.raises(ParameterError, match="the one of this noise's plane"):

@@ -25,16 +25,6 @@ def test_a_label_has_the_year_and_a_score_the_boost() -> None:
     assert CATALOG.scoring.tolist() == [[0.0], [0.25], [2.0]]
 
 
-def test_a_catalogs_version_names_every_title_vector_boost_and_order() -> None:
-    others = (
-        Catalog((*ITEMS[:2], Item("untitled")), VECTORS, BOOSTS, (0, 1)),
-        Catalog(ITEMS, VECTORS + np.float32(0.25), BOOSTS, (0, 1)),
-        Catalog(ITEMS, VECTORS, BOOSTS[::-1].copy(), (0, 1)),
-        Catalog(ITEMS, VECTORS, BOOSTS, (1, 0)),
-    )
-    assert len({CATALOG.version, *(other.version for other in others)}) == 5
-
-
 def test_the_version_of_a_catalog_is_a_digest_of_these_bytes() -> None:
     vectors = np.array([[1.0], [-2.5]], dtype=np.float32)
     boosts = np.array([1.0, 0.5], dtype=np.float32)

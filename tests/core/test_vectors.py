@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import math
-from typing import Any
 
 import numpy as np
 import pytest
 from small_world import made_space
 
 from askew.errors import DimensionMismatch, OutOfRange, ProfileError
-from askew.spaces.vectors import FeatureSpace, Profile, RatingScale, fold_in
+from askew.spaces.vectors import Profile, RatingScale, fold_in
 
 SPACE = made_space()
 VECTORS = np.array([[0.5, 0.0, 9.0], [0.0, 1.0, 0.0], [-0.5, -0.5, 1.0]], dtype=np.float32)
@@ -88,28 +86,6 @@ def test_a_profile_shows_nothing_of_itself_and_cannot_be_changed() -> None:
     for vector in (profile.taste, profile.point):
         with pytest.raises(ValueError, match="read-only"):
             vector[0] = 0.0
-
-
-def with_encoder(**change: Any) -> FeatureSpace:
-    return dataclasses.replace(SPACE, encoder=dataclasses.replace(SPACE.encoder, **change))
-
-
-CHANGED = {
-    "directions": with_encoder(directions=-np.eye(3, 2)),
-    "origin": with_encoder(origin=np.ones(3)),
-    "knots": with_encoder(knots=SPACE.encoder.knots + 0.25),
-    "clip": with_encoder(clip=0.5),
-    "least likes": with_encoder(least_likes=5),
-    "unit": with_encoder(unit=1.5),
-    "scale": dataclasses.replace(SPACE, scale=RatingScale(1, 5, 3)),
-    "lowest rating": dataclasses.replace(SPACE, scale=RatingScale(0, 5, 4)),
-}
-
-
-@pytest.mark.parametrize("change", CHANGED)
-def test_every_field_of_a_space_is_part_of_its_version(change: str) -> None:
-    assert CHANGED[change].version != SPACE.version
-    assert CHANGED[change] != SPACE
 
 
 def test_the_version_of_a_space_is_a_digest_of_these_bytes() -> None:

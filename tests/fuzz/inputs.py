@@ -128,10 +128,8 @@ class World:
 
     @cached_property
     def profile(self) -> ProfileDocument:
-        import datetime
-
         place = NamedPlace("0" * 32, spot_of("52.5, 13.4"))
-        answer = PastAnswer(datetime.date(2026, 11, 1), "2026-11", ("Heat (1995)",), "Heat (1995)")
+        answer = PastAnswer(date(2026, 11, 1), "2026-11", ("Heat (1995)",), "Heat (1995)")
         document = ProfileDocument().edited({"Heat (1995)": (4.5,), "Alien": (None,)})
         met = ReceivedItem(Item("Brazil", 1985, ("Drama",)), b"\x12", 3)
         document = document.receiving("ab" * 16, [met])
@@ -300,14 +298,6 @@ def _alone(path: Path, data: bytes) -> Path:
 # -- smaller ones ----------------------------------------------------------------------------------
 
 
-def mark_of_device(world: World) -> bytes:
-    return encode_mark(Mark((7, "ab" * 16), {"device": (Fraction(2), Fraction(1, 3))}))
-
-
-def read_mark_of_device(world: World, data: bytes) -> object:
-    return compare(data, 2, (7, "ab" * 16), START)
-
-
 def record_of_cache(world: World) -> bytes:
     version = Version(FIRST, Part.WHOLE, FileHead(9, bytes(32)))
     cache = CatalogCache(world.folder / "cache")
@@ -331,20 +321,17 @@ def variables(names: Iterable[str], read: Callable[[dict[str, str]], object]) ->
     return of_text("4", read_each)
 
 
-def export(**files: bytes) -> bytes:
-    made = BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+def zipped(files: Mapping[Any, bytes], packing: int = zipfile.ZIP_DEFLATED) -> bytes:
+    buffer = BytesIO()
+    with zipfile.ZipFile(buffer, "w", packing) as archive:
         for name, data in files.items():
-            archive.writestr(f"{name}.csv", data)
-    return made.getvalue()
+            archive.writestr(name, data)
+    return buffer.getvalue()
 
 
 def lzma_damaged(name: str) -> bytes:
     """A zip file whose member of this name is packed by LZMA, of properties that are none."""
-    made = BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_LZMA) as archive:
-        archive.writestr(name, bytes(200))
-    data, at = made.getvalue(), 30 + len(name) + 4
+    data, at = zipped({name: bytes(200)}, zipfile.ZIP_LZMA), 30 + len(name) + 4
     return data[:at] + b"\xff" + data[at + 1 :]
 
 
@@ -356,20 +343,18 @@ def larger_than_itself(valid: bytes) -> bytes:
 
 def begins_nowhere(name: str) -> bytes:
     """A zip64 file whose member of this name begins at byte 2^64 - 1."""
-    made, entry = BytesIO(), zipfile.ZipInfo(name)
+    entry = zipfile.ZipInfo(name)
     entry.extra = struct.pack("<HHQ", 1, 8, 2**64 - 1)
-    with zipfile.ZipFile(made, "w") as archive:
-        archive.writestr(entry, bytes(200))
-    data = made.getvalue()
+    data = zipped({entry: bytes(200)}, zipfile.ZIP_STORED)
     at = data.index(b"PK\1\2") + 42
     return data[:at] + b"\xff" * 4 + data[at + 4 :]
 
 
 def npz() -> bytes:
-    made = BytesIO()
-    keys = np.array(["a", "b", "c"])
-    np.savez_compressed(made, vectors=np.eye(3, 2, dtype=np.float32), keys=keys)
-    return made.getvalue()
+    buffer = BytesIO()
+    vectors, keys = np.eye(3, 2, dtype=np.float32), np.array(["a", "b", "c"])
+    np.savez_compressed(buffer, vectors=vectors, keys=keys)
+    return buffer.getvalue()
 
 
 class Answered(Download):
@@ -440,9 +425,7 @@ def _ratings(people: int, items: int) -> bytes:
     return ("user,item,rating\n" + "\n".join(rows) + "\n").encode()
 
 
-def rows_body() -> bytes:
-    model = rows_model(12)
-    return rows_to_bytes(model.card, dict(model.collections))[HEAD_BYTES:]
+ROWS = rows_model(12)
 
 
 def live_values() -> Input:
@@ -486,7 +469,7 @@ INPUTS: Mapping[str, Input] = {
     ),
     # files that devices hold
     "head": of_bytes(taste.FILE, FileHead.of),
-    "rows": of_bytes(rows_body(), rows_from_body),
+    "rows": of_bytes(rows_to_bytes(ROWS.card, dict(ROWS.collections))[HEAD_BYTES:], rows_from_body),
     "record of a cache": Input(
         record_of_cache,
         lambda w, data: CatalogCache(w.written("cache/record.json", data).parent).record(),
@@ -495,9 +478,12 @@ INPUTS: Mapping[str, Input] = {
     "profile": Input(lambda w: w.profile.to_bytes(), lambda _, d: ProfileDocument.from_bytes(d)),
     "profile's file": Input(profile_file, read_profile),
     "ledger's file": Input(ledger_file, read_ledger),
-    "ledger's mark": Input(mark_of_device, read_mark_of_device),
-    "stored signal": Input(
-        lambda _: encode_signal(SIGNAL), lambda _, data: decode_signal(SIGNAL.space_version, data)
+    "ledger's mark": of_bytes(
+        encode_mark(Mark((7, "ab" * 16), {"device": (Fraction(2), Fraction(1, 3))})),
+        lambda data: compare(data, 2, (7, "ab" * 16), START),
+    ),
+    "stored signal": of_bytes(
+        encode_signal(SIGNAL), lambda data: decode_signal(SIGNAL.space_version, data)
     ),
     # what a person brings or types
     "ratings of a person": of_file(
@@ -505,9 +491,11 @@ INPUTS: Mapping[str, Input] = {
     ),
     "export of a person": of_file(
         "own.zip",
-        export(
-            ratings=b"userId,movieId,rating,timestamp\n1,2,3.5,9\n",
-            movies=b"movieId,title,genres\n2,Heat (1995),Crime\n",
+        zipped(
+            {
+                "ratings.csv": b"userId,movieId,rating,timestamp\n1,2,3.5,9\n",
+                "movies.csv": b"movieId,title,genres\n2,Heat (1995),Crime\n",
+            }
         ),
         read_export,
     ),

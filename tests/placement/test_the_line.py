@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from askew.errors import InfiniteCost, ParameterError
+from askew.noise.lattice import LatticeLaplace
 from askew.placement import Disutility, Identity, Laplace, Power, place
 from askew.placement.problem import Increasing
 
 COSTS = [  # h, optimal costs for k = 1..5 at epsilon 1
     (Power(0.5), [0.8862269255, 0.7316971535, 0.6196733372, 0.5564776681, 0.5040020474]),
-    (Power(1.5), [1.3293403882, 0.7804683162, 0.4812722717, 0.3535432520, 0.2641976514]),
     (Power(2.0), [2, 1, 0.5284822353, 0.3523897621, 0.2396128584]),
     (Power(3.0), [6, 2.1973815021, 0.8574290330, 0.4728378855, 0.2667550177]),
     (lambda t: -np.expm1(-t), [0.5, 0.3934693403, 0.3160602794, 0.2709844958, 0.2342681973]),
@@ -28,9 +30,9 @@ COSTS = [  # h, optimal costs for k = 1..5 at epsilon 1
 
 
 @pytest.mark.parametrize(("h", "costs"), COSTS)
-@pytest.mark.parametrize("k", [1, 2, 3, 4, 5])
-def test_the_cost_is_the_reference(h: Disutility, costs: list[float], k: int) -> None:
-    assert place(Laplace(1.0), h, k).cost == pytest.approx(costs[k - 1], abs=6e-11)
+def test_the_cost_is_the_reference(h: Disutility, costs: list[float]) -> None:
+    found = [place(Laplace(1.0), h, k).cost for k in range(1, 6)]
+    assert found == pytest.approx(costs, abs=6e-11)
 
 
 def saturating(scale: float) -> Disutility:
@@ -56,7 +58,7 @@ def test_eighty_results_agree_with_forty_digit_arithmetic(
     assert place(Laplace(epsilon), h, 81).offsets[-1] == pytest.approx(outermost, rel=1e-13)
 
 
-@pytest.mark.parametrize("k", [1, 2, 3, 8, 31, 64])
+@pytest.mark.parametrize("k", [1, 2, 31, 64])
 def test_a_callable_gives_what_the_closed_forms_give(k: int) -> None:
     """Adaptive tables of values against closed forms: no code is shared."""
     named, called = place(Laplace(1.7), Identity(), k), place(Laplace(1.7), lambda t: t, k)
@@ -70,19 +72,38 @@ def test_a_callable_with_jumps_finds_the_tiles() -> None:
     np.testing.assert_allclose(placement.offsets, [-1.5, -0.5, 0.5, 1.5], rtol=0, atol=1e-11)
 
 
-def test_a_constant_part_of_h_is_paid_and_moves_nothing() -> None:
-    plain, raised = place(Laplace(1.0), Power(2.0), 3), place(Laplace(1.0), lambda t: 7 + t**2, 3)
-    assert raised.cost == pytest.approx(7 + plain.cost, rel=1e-12)
-    np.testing.assert_allclose(raised.offsets, plain.offsets, rtol=0, atol=1e-12)
+def test_an_h_of_infinite_cost_or_that_does_not_increase_is_refused() -> None:
+    for h in (np.expm1, lambda t: np.expm1(1.01 * t)):
+        with pytest.raises(InfiniteCost):
+            place(Laplace(1.0), h, 3)
+    for h in (lambda t: -t, np.sin, lambda t: t * np.nan):
+        with pytest.raises(ParameterError):
+            place(Laplace(1.0), h, 3)
 
 
-@pytest.mark.parametrize("h", [np.expm1, lambda t: np.expm1(3 * t), lambda t: np.expm1(1.01 * t)])
-def test_an_infinite_cost_is_refused_with_its_reason(h: Disutility) -> None:
-    with pytest.raises(InfiniteCost):
-        place(Laplace(1.0), h, 3)
+Array = NDArray[np.float64]
+QUARTER = LatticeLaplace.for_epsilon(Fraction(1, 4))
 
 
-@pytest.mark.parametrize("h", [lambda t: -t, np.sin, lambda t: t * np.nan])
-def test_an_h_that_does_not_increase_is_refused(h: Disutility) -> None:
-    with pytest.raises(ParameterError):
-        place(Laplace(1.0), h, 3)
+def drawn(lattice: LatticeLaplace, fraction: float) -> tuple[Array, Array]:
+    """The device's noise about a point this far between two lattice points: places and odds, in
+    steps (1 - r) / (1 + r) r**|n|.
+    """
+    q, reach = lattice.inverse_rate, 30 * lattice.inverse_rate
+    law = (q / (q + 1)) ** np.abs(np.arange(-reach, reach + 1)) / (2 * q + 1)
+    odds: Array = (1 - fraction) * np.append(law, 0.0) + fraction * np.insert(law, 0, 0.0)
+    places: Array = (np.arange(-reach, reach + 2, dtype=np.float64) - fraction) * lattice.step
+    return places, odds
+
+
+@pytest.mark.parametrize("h", [Identity(), Power(2.0), Power(0.5)], ids=str)
+@pytest.mark.parametrize("k", [1, 4, 5])
+@pytest.mark.parametrize("fraction", [0.0, 0.5])
+def test_the_closed_form_of_the_line_is_what_a_devices_law_costs(
+    h: Disutility, k: int, fraction: float
+) -> None:
+    """Exact fractions of the lattice's law, on and off the lattice, with odd and with even k."""
+    found = place(Laplace(0.25), h, k)
+    places, odds = drawn(QUARTER, fraction)
+    cost = float(odds @ h(np.abs(places[:, None] - found.offsets).min(axis=1)))
+    assert cost == pytest.approx(found.cost, rel=2e-3)

@@ -30,7 +30,7 @@ from askew.spaces.vectors import KNOTS, Encoder
 Vectors = NDArray[np.float32]
 Points = NDArray[np.float64]
 CELLS = 256  # and fewer, which are made sooner, find the same as many
-KINDS = ("random", "equal", "few kinds", "near ties", "heavy tails", "on a circle", "zeros", "huge")
+KINDS = ("random", "equal", "few kinds", "near ties", "heavy tails", "zeros", "huge")
 
 
 def plain(encoder: Encoder, vectors: NDArray[np.floating], points: Points, k: int) -> list[int]:
@@ -69,8 +69,6 @@ def vectors_of(rng: np.random.Generator, kind: str, n: int, ranking: int) -> Vec
             vectors = vectors[rng.integers(0, min(9, n), n)] * (1 + steps)
         case "heavy tails":
             vectors *= rng.lognormal(0, 2, size=(n, 1))
-        case "on a circle":  # everyone is the best of some direction
-            vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         case "zeros":
             vectors[rng.random(n) < 0.7] = 0
         case "huge":
@@ -92,13 +90,6 @@ def linear(encoder: Encoder, vectors: Vectors) -> LinearScores:
     margin = margin_of(encoder, largest_score(encoder, vectors))
     before = doubles_before(vectors, 1)
     return LinearScores(numbers, np.arange(len(vectors)), margin, before)
-
-
-def lists_of(layers: UpperLayers, encoder: Encoder, points: Points, k: int) -> list[list[int]]:
-    """The items that are kept near each of these points."""
-    rows, _, sizes = layers.near(encoder.shifts(points), k)
-    parts = np.split(layers.scores.items[rows], sizes.cumsum()[:-1])
-    return [part.tolist() for part in parts]
 
 
 @pytest.fixture(autouse=True)
@@ -166,7 +157,7 @@ def test_a_score_that_a_product_of_few_numbers_gets_wrong_is_decided_by_the_exac
     assert wrong  # the case is one
 
 
-@pytest.mark.parametrize("kind", ["random", "heavy tails", "on a circle"])
+@pytest.mark.parametrize("kind", ["random", "heavy tails"])
 def test_a_score_is_off_by_less_than_the_margin(kind: str) -> None:
     """And by no less than a thousandth of it: the margin is not just large."""
     rng = np.random.default_rng(6)
@@ -183,8 +174,7 @@ def test_a_score_is_off_by_less_than_the_margin(kind: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("d", [1, 2, 4])
-@pytest.mark.parametrize("k", [1, 8])
+@pytest.mark.parametrize(("k", "d"), [(1, 1), (8, 2), (1, 4)])
 def test_most_items_are_left_out_and_none_that_could_be_an_answer(k: int, d: int) -> None:
     rng = np.random.default_rng(7)
     encoder, vectors = encoder_of(rng, d, 6), vectors_of(rng, "random", 3000, 6)
@@ -192,7 +182,8 @@ def test_most_items_are_left_out_and_none_that_could_be_an_answer(k: int, d: int
     points = points_of(rng, encoder, 600)
     exact = np.stack([np.vecdot(vectors.astype("f8"), t) for t in encoder.decode(points)])
     best = np.argpartition(-exact, k, axis=1)[:, :k]
-    near = lists_of(layers, encoder, points, k)
+    rows, _, sizes = layers.near(encoder.shifts(points), k)
+    near = np.split(layers.scores.items[rows], sizes.cumsum()[:-1])
     assert all(set(a) <= set(b) for a, b in zip(best.tolist(), near, strict=True))
     assert np.mean([len(each) for each in near]) <= 3 * k + 12 * d * d  # nearly as few as can be
 
