@@ -76,7 +76,7 @@ from askew_server.serving.tokens import Tokens
 from askew_server.tables import open_table
 from askew_server.taste import artifact as taste_artifact
 from askew_server.taste import paid_matrix
-from askew_server.taste.model import ItemModel, train
+from askew_server.taste.model import train
 from askew_server.taste.options import TrainingOptions
 
 SIGNAL = taste.QUERY.signal
@@ -107,15 +107,12 @@ class World:
         return Issuer(datetime.now(UTC), 30).server(["localhost", "127.0.0.1"])
 
     @cached_property
-    def model(self) -> ItemModel:
-        path = self.written("few.csv", _ratings(20, 6))
+    def tastes(self) -> Path:
+        rows = [f"{n},film {m},{1 + (n * m + n) % 5}\n" for n in range(20) for m in range(n % 3, 6)]
+        path = self.written("few.csv", ("user,item,rating\n" + "".join(rows)).encode())
         table, _ = read_ratings(path)
         options = TrainingOptions(min_ratings=2, least_likes=2)
-        return train(table, {}, options, source="few people")
-
-    @cached_property
-    def tastes(self) -> Path:
-        taste_artifact.save(self.model, self.folder / "tastes")
+        taste_artifact.save(train(table, {}, options, source="few"), self.folder / "tastes")
         return self.folder / "tastes"
 
     @cached_property
@@ -184,9 +181,6 @@ def of_file(name: str, valid: bytes, read: Callable[[Path], object]) -> Input:
     return Input(lambda _: valid, lambda world, data: read(world.written(name, data)))
 
 
-# -- files of models, whose digests are made anew --------------------------------------------------
-
-
 def signed(fields: dict[str, Any]) -> bytes:
     unsigned = {name: value for name, value in fields.items() if name != "sha256"}
     content = json.dumps(unsigned, sort_keys=True).encode()
@@ -202,7 +196,9 @@ def model_file(
         before = {each: each.read_bytes() for each in (manifest, place / name)}
         try:
             if name == manifest.name:
-                manifest.write_bytes(_signed_anew(data))
+                with suppress(ValueError, TypeError, AttributeError, RecursionError):
+                    data = signed(json.loads(data))
+                manifest.write_bytes(data)
             else:
                 fields = json.loads(before[manifest])
                 digest = hashlib.sha256(data).hexdigest()
@@ -218,13 +214,6 @@ def model_file(
     return Input(lambda world: (directory(world) / name).read_bytes(), read)
 
 
-def _signed_anew(data: bytes) -> bytes:
-    try:
-        return signed(json.loads(data))
-    except (ValueError, TypeError, AttributeError, RecursionError):
-        return data
-
-
 def load_places(directory: Path) -> object:
     """With its keys and its live values."""
     model = load_saved(directory)
@@ -235,25 +224,19 @@ def load_places(directory: Path) -> object:
     return metric_artifact.read_live(metric_artifact.live_path(directory, 0), collection)
 
 
-# -- databases -------------------------------------------------------------------------------------
-
-
 def profile_file(world: World) -> bytes:
     path = world.folder / "own" / "profile.sqlite"
-    store = ProfileStore(path)
-    store.change(lambda _: world.profile)
+    ProfileStore(path).change(lambda _: world.profile)
     return path.read_bytes()
 
 
 def read_profile(world: World, data: bytes) -> object:
-    path = _alone(world.folder / "own" / "profile.sqlite", data)
-    return ProfileStore(path).read()
+    return ProfileStore(_alone(world.folder / "own" / "profile.sqlite", data)).read()
 
 
 def ledger_file(world: World) -> bytes:
-    path = world.folder / "signals" / "signals.sqlite"
+    path, charge = world.folder / "signals" / "signals.sqlite", SignalCharge(Fraction(2))
     store = SignalStore(path, Caps(Fraction(10)))
-    charge = SignalCharge(Fraction(2))
     store.remember(SIGNAL.space_version, "2026-11", charge, lambda: SIGNAL)
     return path.read_bytes()
 
@@ -293,9 +276,6 @@ def _alone(path: Path, data: bytes) -> Path:
     path.write_bytes(data)
     path.chmod(0o600)
     return path
-
-
-# -- smaller ones ----------------------------------------------------------------------------------
 
 
 def record_of_cache(world: World) -> bytes:
@@ -403,26 +383,10 @@ def identity(world: World, certificate: bytes, key: bytes) -> object:
         return read_pair(chain, secret, datetime.now(UTC))
 
 
-def collection(name: str) -> Callable[[Path], object]:
-    options = (AttributeOption("kind"), AttributeOption("price"))
-
-    def read(path: Path) -> object:
-        space = metric.MAP_CARD.space
-        return read_collection(
-            CollectionFile(name, path, date(2026, 11, 23), "a list"), space, options
-        )
-
-    return read
-
-
-def _ratings(people: int, items: int) -> bytes:
-    rows = [
-        f"{person},film {item},{1 + (person * item + person) % 5}"
-        for person in range(people)
-        for item in range(items)
-        if (person + item) % 3
-    ]
-    return ("user,item,rating\n" + "\n".join(rows) + "\n").encode()
+def collection(path: Path) -> object:
+    options = AttributeOption("kind"), AttributeOption("price")
+    file = CollectionFile("cafes", path, date(2026, 11, 23), "a list")
+    return read_collection(file, metric.MAP_CARD.space, options)
 
 
 ROWS = rows_model(12)
@@ -524,8 +488,8 @@ INPUTS: Mapping[str, Input] = {
         "movies.csv", b"movieId,title,genres\n2,Heat (1995),Crime|Drama\n", read_items
     ),
     "vectors, npz": of_file("vectors.npz", npz(), read_vectors),
-    "collection, csv": of_file("cafes.csv", CAFES, collection("cafes")),
-    "collection, GeoJSON": of_file("cafes.geojson", GEOJSON, collection("cafes")),
+    "collection, csv": of_file("cafes.csv", CAFES, collection),
+    "collection, GeoJSON": of_file("cafes.geojson", GEOJSON, collection),
     "towns": of_file(
         "towns.csv",
         b"latitude,longitude,population\n52.5,13.4,3000000\n",

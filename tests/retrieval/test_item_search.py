@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -14,8 +14,6 @@ from small_world import made_encoder
 
 from askew.retrieval import item_search
 from askew.retrieval.item_search import (
-    Candidates,
-    Exact,
     ItemSearch,
     LinearScores,
     UpperLayers,
@@ -188,29 +186,6 @@ def test_most_items_are_left_out_and_none_that_could_be_an_answer(k: int, d: int
     assert np.mean([len(each) for each in near]) <= 3 * k + 12 * d * d  # nearly as few as can be
 
 
-@pytest.mark.parametrize("kind", ["equal", "few kinds", "zeros"])
-def test_of_items_of_one_vector_only_the_first_few_are_in_any_list(kind: str) -> None:
-    """Planted bugs: doubles are kept; one too few is; those of higher ids are; of vectors that few
-    items have, all of these.
-    """
-    rng = np.random.default_rng(13)
-    encoder, vectors = encoder_of(rng, 2, 5), vectors_of(rng, kind, 900, 5)
-    vectors[-400:] = np.tile(vectors[:100], (4, 1))
-    search = ItemSearch(encoder, vectors, CELLS)
-    layers = search._layers
-    assert layers is not None
-    for size, lists in layers.lists.items():
-        for rows in lists:
-            kept = layers.scores.items[rows].tolist()
-            counts = Counter(vectors[item].tobytes() for item in kept)
-            assert max(counts.values()) <= size
-    for k in (1, 2, 7, 8):
-        for _ in range(10):
-            points = points_of(rng, encoder, k)
-            points[:] = points[0]  # so that all want the same item
-            assert search.best(points, k).tolist() == plain(encoder, vectors, points, k)
-
-
 def test_doubles_are_counted_by_id_and_never_by_their_keys_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -228,36 +203,15 @@ def test_doubles_are_counted_by_id_and_never_by_their_keys_alone(
     assert not doubles_before(vectors, 3).any()
 
 
-@pytest.mark.slow
-def test_items_whose_order_float32_can_not_tell_are_left_out_nowhere() -> None:
-    """Planted bug: lists without a margin; an item that is the best by its exact score is dropped
-    where rounding puts others before it at every corner.
-    """
-    for seed in range(8):
-        rng = np.random.default_rng(seed)
-        encoder, one = encoder_of(rng, 2, 6), rng.normal(size=6).astype(np.float32)
-        vectors = np.nextafter(one, rng.choice([-9, 9], (300, 6)).astype(np.float32))
-        search, points = ItemSearch(encoder, vectors, CELLS), points_of(rng, encoder, 8)
-        for k in (1, 8):
-            assert search.best(points, k).tolist() == plain(encoder, vectors, points, k)
-
-
 @pytest.mark.parametrize("n", [15, 300])
-def test_scores_within_two_margins_of_the_best_are_computed_exactly(
-    monkeypatch: pytest.MonkeyPatch, n: int
-) -> None:
+def test_scores_within_two_margins_of_the_best_are_computed_exactly(n: int) -> None:
     """With lists and without. Planted bug: one margin, which is half of what two can be off by."""
-    slacks, plainly = [], item_search.taken
-
-    def noted(near: Candidates, k: int, slack: float, exact: Exact) -> NDArray[np.int64]:
-        slacks.append(slack)
-        return plainly(near, k, slack, exact)
-
-    monkeypatch.setattr(item_search, "taken", noted)
     rng = np.random.default_rng(16)
     encoder, vectors = encoder_of(rng, 2, 5), vectors_of(rng, "random", n, 5)
-    ItemSearch(encoder, vectors, CELLS).best(points_of(rng, encoder, 1), 1)
-    assert slacks == [2 * margin_of(encoder, largest_score(encoder, vectors))]
+    with patch.object(item_search, "taken", wraps=item_search.taken) as taken:
+        ItemSearch(encoder, vectors, CELLS).best(points_of(rng, encoder, 1), 1)
+    [call] = taken.call_args_list
+    assert call.args[2] == 2 * margin_of(encoder, largest_score(encoder, vectors))
 
 
 def test_no_list_is_longer_than_eight_usual_ones() -> None:
@@ -271,13 +225,10 @@ def test_no_list_is_longer_than_eight_usual_ones() -> None:
 
 
 @pytest.mark.parametrize("size", [1e-35, 1e33, 1e41])
-@pytest.mark.parametrize("d", [2, 5])
-def test_scores_too_small_or_too_large_for_float32_are_answered_exactly(
-    size: float, d: int
-) -> None:
+def test_scores_too_small_or_too_large_for_float32_are_answered_exactly(size: float) -> None:
     """d + 1 numbers say nothing of them: all items are looked at."""
     rng = np.random.default_rng(9)
-    encoder, vectors = encoder_of(rng, d, 7, mean=0.0), vectors_of(rng, "random", 300, 7)
+    encoder, vectors = encoder_of(rng, 5, 7, mean=0.0), vectors_of(rng, "random", 300, 7)
     if size > 1:
         smaller = (encoder.directions.astype("f8") / size).astype("f4")
         encoder = replace(encoder, directions=smaller)

@@ -45,7 +45,6 @@ NAN, INF = float("nan"), float("inf")
 STEPS = np.tile(np.linspace(-2, 2, 33), 2).tolist()  # knots of two dimensions
 REGION, AXES, KIND = "metric_space.region", "metric_space.axes.axes", "collections.1.attributes.0"
 AXIS, AT = f"{AXES}.0", "listings.0.coordinates"
-PLACES = SENT["map card"].message.collections[0]
 UNKNOWN = pb.AttributeValue()
 FOUR = [pb.Axis(name=f"a{n}", unit="km", high=1, scale=1) for n in range(4)]
 OF_MAP, OF_AXES = SENT["place"].message.map, SENT["axes"].message.lattice
@@ -96,6 +95,7 @@ HOSTILE: dict[str, dict[str, Case]] = {
     "place": {
         "a latitude alone": ("values", [0], OutOfRange),
         "a latitude beyond the pole": ("values", [90_000_001, 0], OutOfRange),
+        "k = 0": ("k", 0, OutOfRange),
         "k = 6 of at most 5": ("k", 6, OutOfRange),
         "no collection": ("collection", CLEARED, StaleSpace),
         "a collection of another number": ("collection", 3, NotFound),
@@ -156,6 +156,7 @@ HOSTILE: dict[str, dict[str, Case]] = {
         "a NaN direction": ("space.directions", scales(*[0] * 5, NAN), OutOfRange),
         "no origin": ("space.origin", b"", Malformed),
         "half a number for an origin": ("space.origin", bytes(14), Malformed),
+        "an infinite origin": ("space.origin", scales(0, 0, INF), OutOfRange),
         "a NaN clip": ("space.clip", NAN, OutOfRange),
         "a NaN unit": ("space.unit", NAN, OutOfRange),
         "a unit with too many digits": ("space.unit", 1.1, OutOfRange),
@@ -166,6 +167,7 @@ HOSTILE: dict[str, dict[str, Case]] = {
         "nothing liked": ("space.like_from", 5.5, OutOfRange),
         "no items": ("n_items", 0, OutOfRange),
         "more items than fit a device": ("n_items", 2_000_001, OutOfRange),
+        "a largest slate of 0": ("max_slate_size", 0, OutOfRange),
         "a largest slate beyond the catalog": ("max_slate_size", 6, OutOfRange),
         "257 ranking dimensions": ("space", wide(2, 257), OutOfRange),
         "no space": ("space", CLEARED, WireError),
@@ -176,12 +178,14 @@ HOSTILE: dict[str, dict[str, Case]] = {
         "neither map nor axes": ("metric_space.region", CLEARED, Malformed),
         "a NaN edge": (f"{REGION}.south", NAN, OutOfRange),
         "no collections": ("collections", [], OutOfRange),
-        "a collection twice": ("collections", [PLACES] * 2, OutOfRange),
+        "two collections of one name": ("collections.1.name", "places to eat", OutOfRange),
         "two collections of one number": ("collections.1.number", 2, OutOfRange),
         "number 256, which is all": ("collections.1.number", 256, OutOfRange),
         "a collection called *": ("collections.1.name", "*", OutOfRange),
+        "slates of nothing": ("max_slate_size", 0, OutOfRange),
         "slates of 257": ("max_slate_size", 257, OutOfRange),
         "a collection of nothing": ("collections.0.n_items", 0, OutOfRange),
+        "10^9 items": ("collections.0.n_items", 10**9, OutOfRange),
         "a version cut short": ("collections.0.version", b"0", Malformed),
         "a rule of tastes": ("rule.name", "offsets", OutOfRange),
         "another mode": ("collections.0.mode", "push", OutOfRange),
