@@ -55,13 +55,10 @@ def test_rows_survive_their_file_to_the_last_bit() -> None:
     assert (np.round(six, 5) != six).any()
 
 
-def test_rows_on_axes_survive_too() -> None:
-    model = model_of(DAY, [posts(DAY, n=24)])
-    _, rows = rows_from_body(body_of(model.card, model.collections["posts"]))
-    assert same(rows["posts"], model.collections["posts"])
-
-
-def test_rows_on_both_sides_of_180_degrees_survive() -> None:
+def test_rows_on_axes_and_on_both_sides_of_180_degrees_survive() -> None:
+    day = model_of(DAY, [posts(DAY, n=24)])
+    _, rows = rows_from_body(body_of(day.card, day.collections["posts"]))
+    assert same(rows["posts"], day.collections["posts"])
     held = posts(n=4)
     held = replace(held, coordinates=np.array([[-17.5, 179.99999], [0, -180], [1, 180.0], [2, 3]]))
     held = replace(held, card=replace(held.card, version=held.own_version))
