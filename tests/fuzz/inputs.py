@@ -533,6 +533,7 @@ INPUTS: Mapping[str, Input] = {
     "operator's mark": Input(lambda w: w.operators[1], read_operators_mark),
 }
 
+EXPORT = "export of a person"
 # What was found once: the input, and how it was altered.
 FOUND: Mapping[str, tuple[str, Callable[[bytes], bytes]]] = {
     "a profile of deep lists": ("profile", lambda _: b"[" * 3000),
@@ -543,16 +544,10 @@ FOUND: Mapping[str, tuple[str, Callable[[bytes], bytes]]] = {
     "a number of users in a digit that is no ASCII": ("expectation", lambda _: "²".encode()),
     "a number of users of thousands of digits": ("expectation", lambda _: b"9" * 5000),
     "expected counts in a file that no disk has": ("expectation", lambda _: b"\0"),
-    "an export whose zip is damaged within": (
-        "export of a person",
-        lambda valid: valid[:41] + b"\xff" + valid[42:],
-    ),
-    "an export of damaged LZMA": ("export of a person", lambda _: lzma_damaged("ratings.csv")),
-    "an export whose member begins nowhere": (
-        "export of a person",
-        lambda _: begins_nowhere("ratings.csv"),
-    ),
-    "an export that says it is larger than it is": ("export of a person", larger_than_itself),
+    "an export whose zip is damaged within": (EXPORT, lambda it: it[:41] + b"\xff" + it[42:]),
+    "an export of damaged LZMA": (EXPORT, lambda _: lzma_damaged("ratings.csv")),
+    "an export whose member begins nowhere": (EXPORT, lambda _: begins_nowhere("ratings.csv")),
+    "an export that says it is larger than it is": (EXPORT, larger_than_itself),
     "a certificate that says two times whom it is for": (
         "certificate",
         lambda valid: valid.replace(b"\x55\x1d\x25", b"\x55\x1d\x11"),

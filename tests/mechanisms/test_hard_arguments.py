@@ -53,7 +53,11 @@ def test_limited_domains_take_any_public_number_and_no_rows(name: str) -> None:
     rows would tell that nobody is there.
     """
     mechanism = built(name)
-    for made in (mechanism.select([]), mechanism.select([0] * 4), mechanism.select_from_top([], [])):
+    for made in (
+        mechanism.select([]),
+        mechanism.select([0] * 4),
+        mechanism.select_from_top([], []),
+    ):
         assert (tuple(made), made.stopped, made.outputs) == ((), True, 1)
     extreme = built(name, delta=TINY, epsilon=10**15)
     assert extreme.select([HUGE, 0, 0, 5, HUGE - 1], bits=SystemBits()) == (0, 4)
