@@ -32,7 +32,6 @@ class StaticHost:
     base: str = ""
     heard: list[bytes] = field(default_factory=list)
     sessions_reused: list[bool] = field(default_factory=list)
-    over: threading.Event = field(default_factory=threading.Event)
 
     @property
     def port(self) -> int:
@@ -148,7 +147,6 @@ def serving(
         try:
             yield host
         finally:
-            host.over.set()
             server.shutdown()
             thread.join()
 

@@ -88,11 +88,11 @@ def test_a_forged_field_is_refused(name: str, value: object) -> None:
         release_from_bytes(spelt(json.loads(GOLDEN) | {name: value}))
 
 
-@pytest.mark.parametrize("name", json.loads(GOLDEN))
-def test_a_missing_field_is_refused(name: str) -> None:
-    content = {key: value for key, value in json.loads(GOLDEN).items() if key != name}
-    with pytest.raises(WireError):
-        release_from_bytes(spelt(content))
+def test_a_missing_field_is_refused() -> None:
+    for name in json.loads(GOLDEN):
+        content = {key: value for key, value in json.loads(GOLDEN).items() if key != name}
+        with pytest.raises(WireError):
+            release_from_bytes(spelt(content))
 
 
 @pytest.mark.parametrize(

@@ -33,8 +33,8 @@ HOSTILE_TEXTS = {
     "a megabyte": "x" * 2**20,
     "nothing": "",
 }
-SMALL = {"delta": Fraction(1, 10**9), "slack": Fraction(1, 10**8)}
-TERMS = PayWhatYouGet(k_star=100, l_star=10, epsilon=Fraction(1, 10), **SMALL)
+DELTA, SLACK = Fraction(1, 10**9), Fraction(1, 10**8)
+TERMS = PayWhatYouGet(k_star=100, l_star=10, epsilon=Fraction(1, 10), delta=DELTA, slack=SLACK)
 BUDGET = BudgetStatus(TERMS, outputs=30, calls=4)
 LOSS = ApproximateDP(Fraction(1), Fraction(1, 10**6), ADD_OR_REMOVE_ONE)
 RELEASE = Release(7, "films", "limited-domain", 3, ("Alien", "Brazil"), True, True, LOSS, 10)
