@@ -144,24 +144,18 @@ def test_the_worst_bounded_range_mechanisms_keep_to_the_bounds(
     assert hockey_stick(k, float(epsilon), -part * float(epsilon), total) <= SLACK
 
 
-@pytest.mark.parametrize(
-    "losses",
-    [
-        [],
-        [pure(1), PureDP(Fraction(1), REPLACE_ONE)],
-        [pure(0)],
-        [PureDP(0.1, ONE)],  # type: ignore[arg-type]
-        [pure(2**32)],
-        [pure(Fraction(1, 2**257))],
-        [ApproximateDP(Fraction(1), Fraction(-1, 2), ONE)],
-        [ApproximateDP(Fraction(1), Fraction(1), ONE)],
-        [ranged(0, Fraction(1))],
-        [ranged(True, Fraction(1))],
-        [ranged(2**32, Fraction(1))],
-    ],
-    ids=str,
-)
-def test_losses_that_make_no_sense_are_refused(losses: list[PureDP]) -> None:
+NO_LOSSES: list[Any] = [
+    [],
+    [pure(1), PureDP(Fraction(1), REPLACE_ONE)],
+    [PureDP(0.1, ONE)],  # type: ignore[arg-type]
+    *([pure(epsilon)] for epsilon in (0, 2**32, Fraction(1, 2**257))),
+    *([ApproximateDP(Fraction(1), delta, ONE)] for delta in (Fraction(-1, 2), Fraction(1))),
+    *([ranged(rounds, Fraction(1))] for rounds in (0, True, 2**32)),
+]
+
+
+@pytest.mark.parametrize("losses", NO_LOSSES, ids=str)
+def test_losses_that_make_no_sense_are_refused(losses: list[Loss]) -> None:
     with pytest.raises(ParameterError):
         basic(losses)
 
@@ -329,21 +323,18 @@ def test_a_conversion_beyond_its_edges_is_refused(name: str, convert: Callable[[
         convert()
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
+def test_a_budget_that_makes_no_sense_is_refused() -> None:
+    changes: list[dict[str, Any]] = [
         {"epsilon": 0.5},
-        {"epsilon": Fraction(1), "delta": Fraction(1)},
-        {"epsilon": Fraction(1), "delta": Fraction(-1, 2)},
-        {"epsilon": Fraction(1), "delta": SLACK / 2, "slack": SLACK},
-        {"epsilon": Fraction(1), "order": Fraction(2)},
-        {"epsilon": Fraction(1), "delta": SLACK, "slack": SLACK, "order": Fraction(1)},
-    ],
-    ids=str,
-)
-def test_a_budget_that_makes_no_sense_is_refused(arguments: dict[str, Any]) -> None:
-    with pytest.raises(ParameterError):
-        PrivacyFilter(**arguments)
+        {"delta": Fraction(1)},
+        {"delta": Fraction(-1, 2)},
+        {"delta": SLACK / 2, "slack": SLACK},
+        {"order": Fraction(2)},
+        {"delta": SLACK, "slack": SLACK, "order": Fraction(1)},
+    ]
+    for change in changes:
+        with pytest.raises(ParameterError):
+            PrivacyFilter(**{"epsilon": Fraction(1)} | change)
 
 
 TERMS = PayWhatYouGet(k_star=50, l_star=8, epsilon=TENTH, delta=Fraction(1, 10**8), slack=SLACK)
@@ -457,20 +448,16 @@ def test_no_sequence_of_answers_passes_the_terms(asked: list[tuple[int, int]]) -
     assert calls <= TERMS.l_star
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"k_star": 0},
-        {"l_star": 0},
-        {"k_star": True},
-        {"epsilon": Fraction(0)},
-        {"delta": Fraction(0)},
-        {"delta": Fraction(1, 8)},
-        {"slack": Fraction(-1, 2)},
-        {"neighbors": REPLACE_ONE},
-    ],
-    ids=str,
-)
-def test_terms_that_make_no_sense_are_refused(arguments: dict[str, object]) -> None:
-    with pytest.raises(ParameterError):
-        PayWhatYouGet(**vars(TERMS) | arguments)
+def test_terms_that_make_no_sense_are_refused() -> None:
+    changes: dict[str, list[object]] = {
+        "k_star": [0, True],
+        "l_star": [0],
+        "epsilon": [Fraction(0)],
+        "delta": [Fraction(0), Fraction(1, 8)],
+        "slack": [Fraction(-1, 2)],
+        "neighbors": [REPLACE_ONE],
+    }
+    for name, values in changes.items():
+        for value in values:
+            with pytest.raises(ParameterError):
+                PayWhatYouGet(**vars(TERMS) | {name: value})

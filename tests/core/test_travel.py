@@ -1,4 +1,4 @@
-"""Errors, results, losses, mechanisms and noise cross processes: pickled, copied, deep-copied."""
+"""Errors, mechanisms and noise cross processes as they are, and errors say what a person wrote."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ import askew_client
 import askew_server
 from askew import errors, placement
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
+from askew.errors import ParameterError
 from askew.mechanisms import Selection
 from askew.mechanisms.covariance import NoisyCovariance
 from askew.mechanisms.noisy_counts import NoisyCounts
@@ -140,3 +141,24 @@ def test_a_placement_travels() -> None:
         assert other.cost == found.cost
         assert not other.offsets.flags.writeable
         np.testing.assert_array_equal(other.offsets, found.offsets)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("0", "got '0'"),
+        (0, "got 0"),
+        (np.float64(0.5), "got 0.5"),
+        (Fraction(1, 3), "got 1/3"),
+        (("next", 1), "got 'next', 1"),
+        ((), "got none"),
+        (None, "got None"),
+        ("x" * 1000, f"got '{'x' * 199}..."),
+        ("a\x1b[31m", r"got 'a\x1b[31m'"),
+    ],
+)
+def test_a_value_is_shown_as_it_is_written(value: object, words: str) -> None:
+    """Planted bugs: the type's name behind it; numpy's or Fraction's own repr; control characters
+    that reach a terminal; a message of any length.
+    """
+    assert str(ParameterError("it", value, "small")) == f"it must be small, {words}"

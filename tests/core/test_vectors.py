@@ -62,20 +62,13 @@ def test_no_ratings_make_the_profile_of_no_likes() -> None:
     assert nothing.point.tolist() == no_likes.point.tolist()
 
 
-@pytest.mark.parametrize(
-    ("taste", "point", "kind"),
-    [
-        (np.zeros(3), np.array([0.0, math.nan]), ProfileError),
-        (np.array([0.0, -math.inf, 0.0]), np.zeros(2), ProfileError),
-        (np.zeros(3), np.zeros(3), DimensionMismatch),
-        (np.zeros(2), np.zeros(2), DimensionMismatch),
-    ],
-)
-def test_a_profile_of_another_space_or_not_finite_is_refused(
-    taste: np.ndarray, point: np.ndarray, kind: type[Exception]
-) -> None:
-    with pytest.raises(kind):
-        Profile(SPACE, taste, point)
+def test_a_profile_of_another_space_or_not_finite_is_refused() -> None:
+    for taste, point in [([0, 0, 0], [0, math.nan]), ([0, -math.inf, 0], [0, 0])]:
+        with pytest.raises(ProfileError):
+            Profile(SPACE, np.array(taste, np.float64), np.array(point, np.float64))
+    for wrong, size in [(3, 3), (2, 2)]:
+        with pytest.raises(DimensionMismatch):
+            Profile(SPACE, np.zeros(wrong), np.zeros(size))
 
 
 def test_a_profile_shows_nothing_of_itself_and_cannot_be_changed() -> None:

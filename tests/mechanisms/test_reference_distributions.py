@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from math import log
+from math import exp, log
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,10 +20,11 @@ import pytest
 from guarantees.audit.enumeration import law_of
 from mechanisms.streams import ShakeBits, p_value
 
-from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE
+from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighboringRelation
 from askew.mechanisms import (
     Canonical,
     Joint,
+    LaplaceCounts,
     LimitedDomain,
     OneShot,
     Peeling,
@@ -212,3 +213,27 @@ def test_a_set_does_not_depend_on_which_items_are_drawn_as_one(
 def test_the_test_of_frequencies_rejects_a_wrong_rate(name: str) -> None:
     setting = next(s for s in settings(SAMPLED) if s.mechanism == name and s.counts[0] == 10)
     assert p_of(SAMPLED[name](setting.k, setting.epsilon * 2), setting) < 1e-7
+
+
+EPSILON, GAP = Fraction(4), 3
+
+
+# times: how often max_items_per_unit counts.
+@pytest.mark.parametrize(("neighbors", "times"), [(ONE, 1), (SWAP, 2)])
+def test_the_noise_has_the_scale_of_the_whole_change(
+    neighbors: NeighboringRelation, times: int
+) -> None:
+    """P(the item that is GAP behind wins) = exp(-x) (1/2 + x/4), x = GAP / scale: the tail of the
+    difference of two Laplace variables. Planted bug: the sensitivity not doubled.
+    """
+    noisy = LaplaceCounts(k=1, epsilon=EPSILON, neighbors=neighbors, max_items_per_unit=6)
+    bits = ShakeBits(neighbors.name)
+
+    def p(scale: Fraction) -> float:
+        x = float(GAP / scale)
+        behind = exp(-x) * (0.5 + x / 4)
+        law = {"(0,)": 1 - behind, "(1,)": behind}
+        return p_value(lambda: str(noisy.select([GAP, 0], bits=bits)), law, DRAWS)
+
+    assert p(times * 6 / EPSILON) > 1e-4
+    assert p((3 - times) * 6 / EPSILON) < 1e-18  # the scale of the other relation is rejected
