@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from unittest.mock import patch
 
@@ -28,7 +29,7 @@ from askew.spaces.vectors import KNOTS, Encoder
 Vectors = NDArray[np.float32]
 Points = NDArray[np.float64]
 CELLS = 256  # and fewer, which are made sooner, find the same as many
-KINDS = ("random", "equal", "few kinds", "near ties", "heavy tails", "zeros", "huge")
+KINDS = ("random", "equal", "few kinds", "near ties", "heavy tails", "on a circle", "zeros", "huge")
 
 
 def plain(encoder: Encoder, vectors: NDArray[np.floating], points: Points, k: int) -> list[int]:
@@ -67,6 +68,8 @@ def vectors_of(rng: np.random.Generator, kind: str, n: int, ranking: int) -> Vec
             vectors = vectors[rng.integers(0, min(9, n), n)] * (1 + steps)
         case "heavy tails":
             vectors *= rng.lognormal(0, 2, size=(n, 1))
+        case "on a circle":  # everyone is the best of some direction
+            vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         case "zeros":
             vectors[rng.random(n) < 0.7] = 0
         case "huge":
@@ -155,7 +158,7 @@ def test_a_score_that_a_product_of_few_numbers_gets_wrong_is_decided_by_the_exac
     assert wrong  # the case is one
 
 
-@pytest.mark.parametrize("kind", ["random", "heavy tails"])
+@pytest.mark.parametrize("kind", ["random", "heavy tails", "on a circle"])
 def test_a_score_is_off_by_less_than_the_margin(kind: str) -> None:
     """And by no less than a thousandth of it: the margin is not just large."""
     rng = np.random.default_rng(6)
@@ -184,6 +187,29 @@ def test_most_items_are_left_out_and_none_that_could_be_an_answer(k: int, d: int
     near = np.split(layers.scores.items[rows], sizes.cumsum()[:-1])
     assert all(set(a) <= set(b) for a, b in zip(best.tolist(), near, strict=True))
     assert np.mean([len(each) for each in near]) <= 3 * k + 12 * d * d  # nearly as few as can be
+
+
+@pytest.mark.parametrize("kind", ["equal", "few kinds", "zeros"])
+def test_of_items_of_one_vector_only_the_first_few_are_in_any_list(kind: str) -> None:
+    """Planted bugs: doubles are kept; one too few is; those of higher ids are; of vectors that few
+    items have, all of these.
+    """
+    rng = np.random.default_rng(13)
+    encoder, vectors = encoder_of(rng, 2, 5), vectors_of(rng, kind, 900, 5)
+    vectors[-400:] = np.tile(vectors[:100], (4, 1))
+    search = ItemSearch(encoder, vectors, CELLS)
+    layers = search._layers
+    assert layers is not None
+    for size, lists in layers.lists.items():
+        for rows in lists:
+            kept = layers.scores.items[rows].tolist()
+            counts = Counter(vectors[item].tobytes() for item in kept)
+            assert max(counts.values()) <= size
+    for k in (1, 2, 7, 8):
+        for _ in range(10):
+            points = points_of(rng, encoder, k)
+            points[:] = points[0]  # so that all want the same item
+            assert search.best(points, k).tolist() == plain(encoder, vectors, points, k)
 
 
 def test_doubles_are_counted_by_id_and_never_by_their_keys_alone(
