@@ -186,6 +186,10 @@ FILES: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: file(28_000, noise(500_000, 28_000), NO_GENRES + columns(28_000), 256),
         OTHER,
     ),
+    "genres beyond all catalogs": (
+        lambda: file(53000, noise(3 << 20, 53000), lists(53000, 20)),
+        "more fields than any answer",
+    ),
     "cards": (lambda: file(9, "a", b"") * 4000, "more fields than any answer"),
     "a shared slate": (
         lambda: file(9, "a", b"") + pb.CatalogFile(shared_slate=[1] * 900_000).SerializeToString(),
