@@ -103,8 +103,6 @@ def fences(text: str) -> list[Fence]:
     ]
 
 
-# -- a session -------------------------------------------------------------------------------------
-
 # Every Python process of a session has it: the ports that are used by default are free ones. The
 # constants are changed before anything reads them.
 _PORTS = """
@@ -296,9 +294,6 @@ def _free_ports() -> int:
 def _moved(text: str, shift: int, first: int = 7570) -> str:
     tens = str(first // 10)
     return re.sub(rf"\b{tens}(\d)\b", lambda found: str(first + int(found[1]) + shift), text)
-
-
-# -- what is printed -------------------------------------------------------------------------------
 
 
 # How lines begin by which `near` and `ask` say that a signal was sent, or what was done instead.

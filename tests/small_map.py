@@ -7,13 +7,8 @@ from dataclasses import dataclass, field
 from math import hypot
 
 from askew.catalog.catalog_file import Part
-from askew.catalog.item import Attribute, AttributeKind, Listing, Value
-from askew.protocol.metric_card import (
-    CollectionCard,
-    MetricCard,
-    MetricRuleKind,
-    PlaceSlate,
-)
+from askew.catalog.item import Attribute, AttributeKind, Listing
+from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRuleKind, PlaceSlate
 from askew.protocol.model_card import Card
 from askew.protocol.signal import Query, Signal
 from askew.spaces.axes import Axis, AxisSpace
@@ -31,14 +26,9 @@ ATTRIBUTES = (
 )
 
 
-def made_values(number: int) -> tuple[Value, ...]:
-    """A cuisine of three, a price up to 29, and every other one closed."""
-    cuisine = ("italian", "thai", "greek")[number % 3]
-    return cuisine, float(number % 30), "24/7" if number % 2 else "off"
-
-
 def made_items(space: MetricSpace, count: int = 120) -> tuple[Listing, ...]:
-    places: list[tuple[float, ...]]
+    """Items with a cuisine of three, a price up to 29, and every other one closed."""
+    places: list[tuple[float, ...]] = []
     if isinstance(space, AxisSpace):
         axis = space.axes[0]
         span = axis.high - axis.low
@@ -46,11 +36,14 @@ def made_items(space: MetricSpace, count: int = 120) -> tuple[Listing, ...]:
     else:
         r = space.area
         tall, wide = r.north - r.south, float(r.width)
-        places = [
-            (r.south + tall * (i % 11) / 11, _turned(r.west + wide * (i // 11) * 11 / count))
-            for i in range(count)
-        ]
-    return tuple(Listing(i, f"Item {i}", at, made_values(i)) for i, at in enumerate(places))
+        for i in range(count):
+            east = (r.west + wide * (i // 11) * 11 / count + 180) % 360 - 180
+            places.append((r.south + tall * (i % 11) / 11, east))
+    values = [
+        (("italian", "thai", "greek")[i % 3], float(i % 30), "24/7" if i % 2 else "off")
+        for i in range(count)
+    ]
+    return tuple(Listing(i, f"Item {i}", places[i], values[i]) for i in range(count))
 
 
 def made_card(space: MetricSpace, n_items: int = 120, most: int = 50) -> MetricCard:
@@ -105,7 +98,3 @@ class NearServer(InProcess):
         if method == "Retrieve":
             self.requests.append(request)
         return await super().call(method, request)
-
-
-def _turned(longitude: float) -> float:
-    return (longitude + 180) % 360 - 180

@@ -37,10 +37,7 @@ def made_encoder(  # noqa: PLR0917
     )
 
 
-def made_space(
-    encoder: Encoder | None = None,
-    step: float = 0.25,
-) -> FeatureSpace:
+def made_space(encoder: Encoder | None = None, step: float = 0.25) -> FeatureSpace:
     """A space with ratings from 1 to 5, of which 4 and 5 are likes. Item codes say multiples of the
     step, from -8 to 7 of it.
     """

@@ -26,39 +26,28 @@ Answer = Callable[[str, int, int | None, bytes], bytes]
 class StaticHost:
     """Files by path, and how they are sent. heard: each request, as it came."""
 
-    files: Mapping[str, bytes]
+    find: Callable[[str], bytes | None]
     answer: Answer
     hear: Callable[[bytes], None] = lambda request: None
     base: str = ""
     heard: list[bytes] = field(default_factory=list)
     sessions_reused: list[bool] = field(default_factory=list)
-    over: threading.Event = field(default_factory=threading.Event)
 
     @property
     def port(self) -> int:
         return int(self.base.rpartition(":")[2])
 
 
-class Held(Mapping[str, bytes]):
-    """The files of a server's door, made when they are asked for. of: by Monday and part."""
+def found_by(of: Callable[[int, str], bytes | None]) -> Callable[[str], bytes | None]:
+    """Return what finds the files of a server's door by path, which are made by Monday and part."""
 
-    def __init__(self, of: Callable[[int, str], bytes | None]) -> None:
-        self._of = of
-
-    def __getitem__(self, path: str) -> bytes:
+    def find(path: str) -> bytes | None:
         found = re.fullmatch(r"/catalog/(\d{4}-\d{2}-\d{2})\.([a-z]+)", path)
         assert found, path  # a device asks for nothing else
         day = datetime.date.fromisoformat(found[1]) - datetime.date(1970, 1, 1)
-        file = self._of(day.days, found[2])
-        if file is None:
-            raise KeyError(path)
-        return file
+        return of(day.days, found[2])
 
-    def __iter__(self) -> Iterator[str]:
-        raise NotImplementedError
-
-    def __len__(self) -> int:
-        raise NotImplementedError
+    return find
 
 
 def head(status: str, length: int | None, *more: str) -> bytes:
@@ -111,7 +100,7 @@ class _Handler(socketserver.StreamRequestHandler):
         first, last = (
             ranges[0].removeprefix(b"Range: bytes=").split(b"-") if ranges else (b"0", b"")
         )
-        file = host.files.get(path)
+        file = host.find(path)
         if file is None:
             self.wfile.write(head("404 Not Found", 0))
             return
@@ -136,7 +125,7 @@ class _Server(socketserver.ThreadingTCPServer):
 
 @contextmanager
 def serving(
-    files: Mapping[str, bytes],
+    files: Mapping[str, bytes] | Callable[[str], bytes | None],
     answer: Answer = ranged,
     *,
     secret: bool = True,
@@ -147,7 +136,7 @@ def serving(
     """The host, on a port of its own. context: in place of a certificate that `trust` believes.
     hear: is told each request, as it came.
     """
-    host = StaticHost(files, answer, hear)
+    host = StaticHost(files.get if isinstance(files, Mapping) else files, answer, hear)
     with _Server(("127.0.0.1", port), _Handler) as server:
         server.host = host  # type: ignore[attr-defined]
         server.context = context or _certified()[0] if secret else None
@@ -158,7 +147,6 @@ def serving(
         try:
             yield host
         finally:
-            host.over.set()
             server.shutdown()
             thread.join()
 
@@ -176,7 +164,7 @@ def beside(
 
     context: speaks TLS. files: by path, or by Monday and part.
     """
-    held = files if isinstance(files, Mapping) else Held(files)
+    held = files if isinstance(files, Mapping) else found_by(files)
     secret = context is not None
     for number in second_ports(0):
         with ExitStack() as tried:

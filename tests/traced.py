@@ -14,7 +14,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from random import Random
@@ -40,7 +40,7 @@ traceable = pytest.mark.skipif(
     sys.platform != "linux" or platform.machine() != "x86_64",
     reason="the numbers of the system calls are those of Linux on x86-64",
 )
-Say = Callable[[str], None]
+Say = Callable[[str], object]
 Act = Callable[[Say], None]
 
 
@@ -109,20 +109,14 @@ def watch(act: Act, folder: Path, *, kill_at: int = -1, full_from: int = -1) -> 
 
 
 def _be_watched(act: Act, says: int) -> NoReturn:
-    status = 1
+    status = 77 if _ptrace(_TRACEME, 0, 0) else 1
     try:
-        if _ptrace(_TRACEME, 0, 0) == 0:
+        if status == 1:
             os.kill(os.getpid(), signal.SIGSTOP)
-            act(lambda word: _say(says, word))
+            act(lambda word: os.write(says, word.encode()))
             status = 0
-        else:
-            status = 77
     finally:
         os._exit(status)
-
-
-def _say(says: int, word: str) -> None:
-    os.write(says, word.encode())
 
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -229,8 +223,7 @@ class _Watcher:
         if call not in _NAMES | _UNSUPPORTED:
             return None
         at = found[_RSI] if call == _OPENAT else found[_RDI]
-        if call in _UNSUPPORTED:
-            assert call not in _UNSUPPORTED, f"system call {call} is not recorded"
+        assert call not in _UNSUPPORTED, f"system call {call} is not recorded"
         path = self._text(at)
         if not path.startswith(self.folder):
             return None
@@ -264,15 +257,11 @@ class _Watcher:
         if step.kind is Kind.CREATE:
             inode = Path(step.path).stat().st_ino
             self._numbers[inode] = -len(self.record.steps) - 1
-            step = Step(Kind.CREATE, self._number(inode), step.path)
+            step = replace(step, file=self._numbers[inode])
         elif call in {_WRITE, _PWRITE}:
-            step = Step(
-                step.kind, step.file, step.path, start=step.start, content=step.content[:result]
-            )
+            step = replace(step, content=step.content[:result])
         self.record.steps.append(step)
 
-
-# What a power loss leaves
 
 _DATA = {Kind.WRITE, Kind.TRUNCATE}
 _NAMING = {Kind.CREATE, Kind.MKDIR, Kind.RENAME, Kind.UNLINK}
@@ -317,7 +306,7 @@ def after_power_loss(steps: list[Step], folder: Path, chance: Random) -> Disk:
                 _change(content, step)
             elif step.kind is Kind.WRITE and 0 < share < 1:
                 cut = chance.randrange(0, len(step.content) + 1, _SECTOR)
-                _change(content, Step(step.kind, start=step.start, content=step.content[:cut]))
+                _change(content, replace(step, content=step.content[:cut]))
         elif step.kind in _NAMING:
             parent = str(Path(step.path).parent)
             lasting = at < listed.get(parent, -1)

@@ -12,10 +12,8 @@ from itertools import permutations, product
 from math import comb, exp, expm1
 from typing import Any
 
-import dp_accounting
 import numpy as np
 import pytest
-from dp_accounting.rdp import RdpAccountant
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,19 +34,12 @@ from askew.errors import BudgetExceeded, ParameterError
 from askew.mechanisms.limited_domain import Selection
 
 SLACK = Fraction(1, 10**9)
-NO_SLACKS: list[Any] = [0, 1, Fraction(-1, 2), 1e-9, Fraction(1, 2**300)]
-SEQUENCES = [
-    (10, Fraction(1, 10)),
-    (50, Fraction(1, 10)),
-    (100, Fraction(1, 10)),
-    (20, Fraction(1)),
-]
+NO_SLACKS: list[Any] = [0, 1, 1e-9, Fraction(1, 2**300)]
+SEQUENCES = [(10, Fraction(1, 10)), (50, Fraction(1, 10)), (20, Fraction(1))]
 rates = st.fractions(min_value=Fraction(1, 1000), max_value=4, max_denominator=1000)
 slacks = st.integers(1, 40).map(lambda n: Fraction(1, 2**n))
-rounds = st.integers(1, 300)
-
-
 ONE = ADD_OR_REMOVE_ONE
+TENTH = Fraction(1, 10)
 
 
 def ranged(count: int, epsilon: Fraction, delta: Fraction = Fraction(0)) -> BoundedRange:
@@ -61,7 +52,7 @@ def pure(epsilon: Fraction | int) -> PureDP:
 
 @pytest.mark.parametrize(
     ("sequence", "by_sum", "by_zcdp"),
-    [*zip(SEQUENCES, (1, 5, 10, 20), ("0.91", "2.12", "3.06", "16.12"), strict=True)],
+    [*zip(SEQUENCES, (1, 5, 20), ("0.91", "2.12", "16.12"), strict=True)],
 )
 def test_the_rules_give_the_known_figures(
     sequence: tuple[int, Fraction], by_sum: int, by_zcdp: str
@@ -77,16 +68,12 @@ def test_the_rules_give_the_known_figures(
 
 def test_basic_composition_is_an_exact_sum() -> None:
     losses: list[Loss] = [
-        PureDP(Fraction(1, 3), ADD_OR_REMOVE_ONE),
-        ApproximateDP(Fraction(1, 7), Fraction(1, 11), ADD_OR_REMOVE_ONE),
+        pure(Fraction(1, 3)),
+        ApproximateDP(Fraction(1, 7), Fraction(1, 11), ONE),
         ranged(5, Fraction(1, 13), Fraction(1, 17)),
     ]
-    expected = ApproximateDP(
-        Fraction(1, 3) + Fraction(1, 7) + Fraction(5, 13),
-        Fraction(1, 11) + Fraction(1, 17),
-        ADD_OR_REMOVE_ONE,
-    )
-    assert expected == basic(losses)
+    epsilon = Fraction(1, 3) + Fraction(1, 7) + Fraction(5, 13)
+    assert basic(losses) == ApproximateDP(epsilon, Fraction(1, 11) + Fraction(1, 17), ONE)
 
 
 def test_deltas_count_once_by_zcdp() -> None:
@@ -95,7 +82,7 @@ def test_deltas_count_once_by_zcdp() -> None:
     assert zcdp(charges, SLACK).delta == Fraction(1, 100) + SLACK
 
 
-@given(k=rounds, epsilon=rates, slack=slacks)
+@given(k=st.integers(1, 300), epsilon=rates, slack=slacks)
 def test_rounds_get_all_that_their_total_allows_and_no_more(
     k: int, epsilon: Fraction, slack: Fraction
 ) -> None:
@@ -103,9 +90,9 @@ def test_rounds_get_all_that_their_total_allows_and_no_more(
 
     Planted bugs: the looser conversion rho + 2 sqrt(rho ln(1/slack)); rounding up.
     """
-    each = epsilon_per_round(epsilon, k, slack)
-    assert zcdp([ranged(k, each)], slack).epsilon <= epsilon
-    more = each + epsilon / k / 2**40
+    share = epsilon_per_round(epsilon, k, slack)
+    assert zcdp([ranged(k, share)], slack).epsilon <= epsilon
+    more = share + epsilon / k / 2**40
     assert more > epsilon / k
     assert concentrated_epsilon(k * more**2 / 8, slack) > epsilon
     assert epsilon_per_round(1, k, Fraction(0)) == Fraction(1, k)  # and no float of it
@@ -148,9 +135,7 @@ def hockey_stick(k: int, epsilon: float, low: float, total: float) -> float:
     )
 
 
-@pytest.mark.parametrize(
-    ("sequence", "part"), [*product(SEQUENCES, [0.1, 0.3, 0.5, 0.7, 0.9])], ids=str
-)
+@pytest.mark.parametrize(("sequence", "part"), [*product(SEQUENCES, [0.1, 0.5, 0.9])], ids=str)
 def test_the_worst_bounded_range_mechanisms_keep_to_the_bounds(
     sequence: tuple[int, Fraction], part: float
 ) -> None:
@@ -160,54 +145,22 @@ def test_the_worst_bounded_range_mechanisms_keep_to_the_bounds(
     assert hockey_stick(k, float(epsilon), -part * float(epsilon), total) <= SLACK
 
 
-def test_a_mechanism_that_is_not_bounded_range_breaks_the_bound() -> None:
-    """Why permute-and-flip and Laplace noise are charged by their sum: log ratios of +-epsilon."""
-    total = float(zcdp([ranged(100, Fraction(1, 10))], SLACK).epsilon)
-    assert hockey_stick(100, 0.2, -0.1, total) > 100 * SLACK
+NO_LOSSES: list[Any] = [
+    [],
+    [pure(1), PureDP(Fraction(1), REPLACE_ONE)],
+    [PureDP(0.1, ONE)],  # type: ignore[arg-type]
+    *([pure(epsilon)] for epsilon in (0, 2**32, Fraction(1, 2**257))),
+    *([ApproximateDP(Fraction(1), delta, ONE)] for delta in (Fraction(-1, 2), Fraction(1))),
+    *([ranged(rounds, Fraction(1))] for rounds in (0, True, 2**32)),
+]
 
 
-def added_one_by_one(accountant: object, event: dp_accounting.DpEvent, times: int) -> float:
-    """Never a count above one: one accountant has dropped it for some events."""
-    assert isinstance(accountant, dp_accounting.PrivacyAccountant)
-    for _ in range(times):
-        accountant.compose(event)
-    return float(accountant.get_epsilon(float(SLACK)))
-
-
-@pytest.mark.parametrize(("k", "epsilon"), SEQUENCES)
-def test_zcdp_agrees_with_another_library(k: int, epsilon: Fraction) -> None:
-    """Its orders are a grid, so its bound is a little higher."""
-    event = dp_accounting.ZCDpEvent(rho=float(epsilon**2 / 8))
-    theirs = added_one_by_one(RdpAccountant(), event, k)
-    ours = float(concentrated_epsilon(k * epsilon**2 / 8, SLACK))
-    assert theirs * 0.99 <= ours <= theirs + 1e-9
-
-
-@pytest.mark.parametrize(
-    "losses",
-    [
-        [],
-        [PureDP(Fraction(1), ADD_OR_REMOVE_ONE), PureDP(Fraction(1), REPLACE_ONE)],
-        [PureDP(Fraction(0), ADD_OR_REMOVE_ONE)],
-        [PureDP(Fraction(-1), ADD_OR_REMOVE_ONE)],
-        [PureDP(0.1, ADD_OR_REMOVE_ONE)],  # type: ignore[arg-type]
-        [PureDP(Fraction(2**32), ADD_OR_REMOVE_ONE)],
-        [PureDP(Fraction(1, 2**257), ADD_OR_REMOVE_ONE)],
-        [ApproximateDP(Fraction(1), Fraction(-1, 2), ONE)],
-        [ApproximateDP(Fraction(1), Fraction(1), ONE)],
-        [ranged(0, Fraction(1))],
-        [ranged(True, Fraction(1))],
-        [ranged(2**32, Fraction(1))],
-    ],
-    ids=str,
-)
-def test_losses_that_make_no_sense_are_refused(losses: list[PureDP]) -> None:
+@pytest.mark.parametrize("losses", NO_LOSSES, ids=str)
+def test_losses_that_make_no_sense_are_refused(losses: list[Loss]) -> None:
     with pytest.raises(ParameterError):
         basic(losses)
 
 
-UNIT = Decimal(2) ** -40  # to which the rules of composition round up
-FINE = 2**240
 PRECISIONS = [64, 128, 300]
 
 
@@ -217,43 +170,9 @@ def _many_digits() -> Iterator[None]:
         yield
 
 
-def decimal(x: Fraction) -> Decimal:
-    return Decimal(x.numerator) / Decimal(x.denominator)
-
-
-def just_above_a_unit(formula: Callable[[Decimal], Decimal], near: Fraction) -> Fraction:
-    """The argument after `near`, in steps of 1 / FINE, whose value first passes a unit."""
-    edge = (formula(decimal(near)) / UNIT).to_integral_value(rounding="ROUND_CEILING") * UNIT
-    low, high = int(near * FINE), int(near * FINE * 2)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if formula(Decimal(middle) / FINE) > edge else (middle, high)
-    return Fraction(high, FINE)
-
-
-def require_next_unit(value: Fraction, true: Decimal) -> None:
-    """The true value is less than 2**-190 above a unit, so it is rounded up to the next one."""
-    assert true % UNIT < Decimal(2) ** -190
-    assert decimal(value) == (true // UNIT + 1) * UNIT
-
-
-@pytest.mark.parametrize("order", [Fraction(65, 64), Fraction(3, 2), Fraction(100)])
-@pytest.mark.parametrize("slack", [Fraction(1, 10**9), Fraction(1, 3 * 10**7)])
-def test_the_conversion_is_rounded_up_by_the_last_bit(order: Fraction, slack: Fraction) -> None:
-    """Planted bugs: either logarithm rounded down at 2**-128."""
-    a = decimal(order)
-    tail = -(a * decimal(slack)).ln() / (a - 1) + (1 - 1 / a).ln()
-
-    def formula(rho: Decimal) -> Decimal:
-        return rho * a + tail
-
-    rho = just_above_a_unit(formula, Fraction(1, 3))
-    require_next_unit(concentrated_epsilon(rho, slack, order), formula(decimal(rho)))
-
-
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("step", [0, 1])
-@pytest.mark.parametrize("n", [1, 2, 3, 5, 7, 1000, 65537])
+@pytest.mark.parametrize("n", [1, 2, 7, 65537])
 def test_exp_is_enclosed_beside_an_integer(precision: int, step: int, n: int) -> None:
     """exp(-x) 2**precision is n and less than n 2**-precision more, or less. Planted bugs: a bound
     that is the nearest integer.
@@ -268,7 +187,7 @@ def test_exp_is_enclosed_beside_an_integer(precision: int, step: int, n: int) ->
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("step", [0, 1])
-@pytest.mark.parametrize("n", [-(2**60) - 1, -3, -1, 1, 2, 3, 2**60 + 1, 2**63 + 5])
+@pytest.mark.parametrize("n", [-(2**60) - 1, -1, 1, 3, 2**63 + 5])
 def test_log_is_enclosed_beside_an_integer(precision: int, step: int, n: int) -> None:
     """ln(ratio) 2**precision is just below or above n."""
     scale = 2 ** (3 * precision)
@@ -281,29 +200,22 @@ def test_log_is_enclosed_beside_an_integer(precision: int, step: int, n: int) ->
 
 
 Floats = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
-TENTH = Fraction(1, 10)
 small = st.fractions(Fraction(1, 100), 2, max_denominator=100)
 tiny = st.integers(20, 40).map(lambda n: Fraction(1, 2**n))
 losses = st.one_of(
-    st.builds(PureDP, small, st.just(ADD_OR_REMOVE_ONE)),
-    st.builds(ApproximateDP, small, tiny, st.just(ADD_OR_REMOVE_ONE)),
-    st.builds(BoundedRange, small, st.integers(1, 30), tiny, st.just(ADD_OR_REMOVE_ONE)),
+    st.builds(pure, small),
+    st.builds(ApproximateDP, small, tiny, st.just(ONE)),
+    st.builds(ranged, st.integers(1, 30), small, tiny),
 )
-
-
-def spend_until_refused(budget: PrivacyFilter, loss: Loss) -> int:
-    spent, count = RunningLoss(), 0
-    while True:
-        try:
-            spent = budget.after(spent, loss)
-        except BudgetExceeded:
-            return count
-        count += 1
 
 
 def test_a_budget_is_spent_to_the_last_and_not_beyond() -> None:
     """Exact: ten tenths are one. Planted bugs: floats; >= for >."""
-    assert spend_until_refused(PrivacyFilter(epsilon=Fraction(1)), pure(TENTH)) == 10
+    budget, spent = PrivacyFilter(epsilon=Fraction(1)), RunningLoss()
+    for _ in range(10):
+        spent = budget.after(spent, pure(TENTH))
+    with pytest.raises(BudgetExceeded):
+        budget.after(spent, pure(TENTH))
 
 
 def test_a_refusal_says_what_was_asked_spent_and_allowed() -> None:
@@ -314,7 +226,7 @@ def test_a_refusal_says_what_was_asked_spent_and_allowed() -> None:
     actual = (refused.value.requested, refused.value.spent, refused.value.cap)
     assert actual == (Fraction(1, 2), Fraction(3, 4), Fraction(1))
     with pytest.raises(BudgetExceeded, match="delta") as refused:
-        budget.after(spent, ApproximateDP(TENTH, Fraction(1, 100), ADD_OR_REMOVE_ONE))
+        budget.after(spent, ApproximateDP(TENTH, Fraction(1, 100), ONE))
     actual = (refused.value.requested, refused.value.spent, refused.value.cap)
     assert actual == (Fraction(1, 100), Fraction(0), Fraction(1, 1000))
 
@@ -361,8 +273,7 @@ def test_the_conversion_of_a_filter_is_linear_in_rho() -> None:
 
 def test_a_filter_charges_the_deltas_and_the_slack_of_selections() -> None:
     budget = PrivacyFilter(epsilon=Fraction(9), delta=Fraction(1, 10), slack=SLACK)
-    selected = BoundedRange(TENTH, 100, Fraction(1, 100), ADD_OR_REMOVE_ONE)
-    total = budget.loss(RunningLoss().plus(selected))
+    total = budget.loss(RunningLoss().plus(ranged(100, TENTH, Fraction(1, 100))))
     rho = 100 * TENTH**2 / 8
     assert total.epsilon == concentrated_epsilon(rho, SLACK, budget.order)
     assert total.delta == Fraction(1, 100) + SLACK
@@ -400,7 +311,6 @@ def test_a_filter_refuses_a_loss_between_other_neighbors() -> None:
         ("epsilon", lambda: epsilon_per_round(Fraction(0), 3, SLACK)),
         ("epsilon", lambda: epsilon_per_round(Fraction(10**400), 3, SLACK)),
         ("rounds", lambda: epsilon_per_round(Fraction(1), 0, SLACK)),
-        ("rounds", lambda: epsilon_per_round(Fraction(1), -1, SLACK)),
         ("rounds", lambda: epsilon_per_round(Fraction(1), 10**400, SLACK)),
         ("slack", lambda: epsilon_per_round(Fraction(1), 3, Fraction(1))),
         ("epsilon", lambda: rho_for(Fraction(0), SLACK)),
@@ -414,30 +324,18 @@ def test_a_conversion_beyond_its_edges_is_refused(name: str, convert: Callable[[
         convert()
 
 
-def test_sums_add_and_subtract_by_field() -> None:
-    spent = RunningLoss().plus(pure(1)).plus(ranged(4, Fraction(1, 2)))
-    expected = RunningLoss(epsilon=Fraction(1), range_epsilon=Fraction(2), rho=Fraction(1, 8))
-    assert expected == spent
-    assert RunningLoss() == spent - spent
-    assert spent == RunningLoss() + spent
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"epsilon": Fraction(0)},
+def test_a_budget_that_makes_no_sense_is_refused() -> None:
+    changes: list[dict[str, Any]] = [
         {"epsilon": 0.5},
-        {"epsilon": Fraction(1), "delta": Fraction(1)},
-        {"epsilon": Fraction(1), "delta": Fraction(-1, 2)},
-        {"epsilon": Fraction(1), "delta": SLACK / 2, "slack": SLACK},
-        {"epsilon": Fraction(1), "order": Fraction(2)},
-        {"epsilon": Fraction(1), "delta": SLACK, "slack": SLACK, "order": Fraction(1)},
-    ],
-    ids=str,
-)
-def test_a_budget_that_makes_no_sense_is_refused(arguments: dict[str, Any]) -> None:
-    with pytest.raises(ParameterError):
-        PrivacyFilter(**arguments)
+        {"delta": Fraction(1)},
+        {"delta": Fraction(-1, 2)},
+        {"delta": SLACK / 2, "slack": SLACK},
+        {"order": Fraction(2)},
+        {"delta": SLACK, "slack": SLACK, "order": Fraction(1)},
+    ]
+    for change in changes:
+        with pytest.raises(ParameterError):
+            PrivacyFilter(**{"epsilon": Fraction(1)} | change)
 
 
 TERMS = PayWhatYouGet(k_star=50, l_star=8, epsilon=TENTH, delta=Fraction(1, 10**8), slack=SLACK)
@@ -455,10 +353,8 @@ def test_an_analyst_with_a_slack_costs_the_zcdp_of_the_outcomes() -> None:
 def test_an_analyst_without_a_slack_is_composed_by_the_data_set() -> None:
     """Planted bug: rounds or deltas of one call for all."""
     grant = replace(TERMS, slack=Fraction(0)).grant()
-    assert grant == BoundedRange(TENTH, 50, 8 * Fraction(1, 10**8), ADD_OR_REMOVE_ONE)
+    assert grant == ranged(50, TENTH, 8 * Fraction(1, 10**8))
 
-
-# -- the theorem of docs/proofs/budget.md, and the best adversary ---------------------------------
 
 PARTS = 4  # the log ratios of a round of epsilon are s / PARTS and (s - PARTS) / PARTS of it
 
@@ -553,21 +449,16 @@ def test_no_sequence_of_answers_passes_the_terms(asked: list[tuple[int, int]]) -
     assert calls <= TERMS.l_star
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"k_star": 0},
-        {"l_star": 0},
-        {"k_star": True},
-        {"epsilon": Fraction(0)},
-        {"delta": Fraction(0)},
-        {"delta": Fraction(1, 8)},
-        {"slack": Fraction(-1, 2)},
-        {"neighbors": REPLACE_ONE},
-    ],
-    ids=str,
-)
-def test_terms_that_make_no_sense_are_refused(arguments: dict[str, object]) -> None:
-    given_terms = dict(vars(TERMS)) | arguments
-    with pytest.raises(ParameterError):
-        PayWhatYouGet(**given_terms)
+def test_terms_that_make_no_sense_are_refused() -> None:
+    changes: dict[str, list[object]] = {
+        "k_star": [0, True],
+        "l_star": [0],
+        "epsilon": [Fraction(0)],
+        "delta": [Fraction(0), Fraction(1, 8)],
+        "slack": [Fraction(-1, 2)],
+        "neighbors": [REPLACE_ONE],
+    }
+    for name, values in changes.items():
+        for value in values:
+            with pytest.raises(ParameterError):
+                PayWhatYouGet(**vars(TERMS) | {name: value})

@@ -27,9 +27,8 @@ def test_contributions_are_projections_clipped_in_the_weighted_norm() -> None:
 
 def test_contributions_lie_on_a_grid_inside_the_clip() -> None:
     """Planted bug: rounding to the nearest grid point, which can step over the clip."""
-    rng = np.random.default_rng(1)
-    encoder = made_encoder(clip=0.1)
-    found = encoder.contributions(rng.normal(size=(200, 3)).astype(np.float32))
+    vectors, encoder = np.random.default_rng(1).normal(size=(200, 3)), made_encoder(clip=0.1)
+    found = encoder.contributions(vectors.astype(np.float32))
     assert np.array_equal(found * 2**24, np.rint(found * 2**24))
     assert (np.abs(found) @ encoder.slopes).max() <= 0.1 * (1 + 2.0**-50)
 
@@ -74,7 +73,7 @@ def test_one_rating_reaches_what_the_formula_says_and_never_beyond_the_diameter(
     assert wide.one_rating == wide.diameter == 4
 
 
-@pytest.mark.parametrize("least", [1, 2, 3, 20, 1000])
+@pytest.mark.parametrize("least", [1, 3, 1000])
 def test_the_growth_bounds_both_sides_of_the_floor(least: int) -> None:
     """Planted bug: 1 / sqrt(m), the bound below the floor, used above it as well."""
     assert one_like(least) >= 1 / math.sqrt(least)
@@ -82,21 +81,20 @@ def test_the_growth_bounds_both_sides_of_the_floor(least: int) -> None:
     assert beyond == sorted(beyond, reverse=True)
 
 
-@pytest.mark.parametrize("d", [1, 2, 16])
-@pytest.mark.parametrize("clip", [0.003, 0.7, 1.0, 40.0])
-@pytest.mark.parametrize("least", [1, 20, 10_000])
+@pytest.mark.parametrize("d", [1, 16])
+@pytest.mark.parametrize("clip", [0.003, 1.0, 40.0])
+@pytest.mark.parametrize("least", [1, 10_000])
 def test_a_unit_within_limits_keeps_both_and_wastes_nothing(
     d: int, clip: float, least: int
 ) -> None:
     """Two steps and a rounding more break a limit. Planted bug: the diameter's alone."""
-    limit = DEVICE_DIAMETER
     encoder = made_encoder(d=d, ranking=16, clip=clip, least_likes=least)
-    unit = encoder.unit_within(limit)
+    unit = encoder.unit_within(DEVICE_DIAMETER)
     wider = (unit * (1 + Fraction(1, 2**12)) // UNIT_STEP + 2) * UNIT_STEP
     kept, broken = (dataclasses.replace(encoder, unit=float(each)) for each in (unit, wider))
-    assert kept.diameter <= limit
+    assert kept.diameter <= DEVICE_DIAMETER
     assert kept.one_rating <= 1
-    assert broken.diameter > limit or broken.one_rating > 1
+    assert broken.diameter > DEVICE_DIAMETER or broken.one_rating > 1
 
 
 def test_decoding_gives_a_taste_that_has_the_point() -> None:

@@ -32,8 +32,7 @@ EARTH = (-90.0, -180.0, 90.0, 180.0)
 
 
 @pytest.mark.parametrize(
-    ("edges", "width"),
-    [(EARTH, 360), ((-90, 170, 90, -170), 20), ((60, -180, 90, 179), 359), ((-1, 10, 1, 5), 355)],
+    ("edges", "width"), [(EARTH, 360), ((-90, 170, 90, -170), 20), ((-1, 10, 1, 5), 355)]
 )
 def test_an_area_may_be_any_part_of_the_earth_and_no_region(
     edges: tuple[float, float, float, float], width: int
@@ -44,37 +43,25 @@ def test_an_area_may_be_any_part_of_the_earth_and_no_region(
         Region(*edges)
 
 
-@pytest.mark.parametrize("longitude", [-180.0, -179.999, 0.0, 180.0])
-@pytest.mark.parametrize("latitude", [-90.0, 0.0, 90.0])
-def test_the_whole_earth_has_every_position(latitude: float, longitude: float) -> None:
-    assert Area(*EARTH).contains(Position(latitude, longitude))
-    assert not Area(-80, -179, 80, 179).contains(Position(latitude, 180.0))
+@pytest.mark.parametrize("longitude", [-180.0, 0.0, 180.0])
+def test_the_whole_earth_has_every_position(longitude: float) -> None:
+    assert Area(*EARTH).contains(Position(-90.0, longitude))
+    assert not Area(-80, -179, 80, 179).contains(Position(0.0, 180.0))
 
 
 Pair = tuple[float, float]
 
-REGIONS: dict[str, tuple[Region, int]] = {
-    "Germany": (Region(47.2, 5.8, 55.1, 15.1), 37412),
-    "France": (Region(41.3, -5.2, 51.1, 9.6), 40943),
-    "Norway": (Region(57.9, 4.5, 71.2, 31.1), 20606),
-    "Chile": (Region(-56.0, -75.7, -17.5, -66.4), 36563),
-    "Fiji": (Region(-20.7, 176.8, -12.4, -178.2), 61297),
-    "Ecuador": (Region(-5.1, -81.1, 1.5, -75.2), 65275),
-    "New Zealand": (Region(-47.3, 166.4, -34.4, 178.6), 44306),
-    "Japan": (Region(30.0, 129.0, 45.6, 146.0), 45591),
-}
+GERMANY, FIJI = Region(47.2, 5.8, 55.1, 15.1), Region(-20.7, 176.8, -12.4, -178.2)
+NORWAY, CHILE = Region(57.9, 4.5, 71.2, 31.1), Region(-56.0, -75.7, -17.5, -66.4)
+COSINES = [(GERMANY, 37412), (NORWAY, 20606), (CHILE, 36563), (FIJI, 61297)]
 # Geodesics in kilometers, computed by GeographicLib.
-GEODESICS: tuple[tuple[str, Pair, Pair, float], ...] = (
-    ("Germany", (55.1, 10.767087), (55.1, 14.625294), 246.256849),
-    ("Germany", (47.530991, 11.7121), (48.876912, 8.416069), 287.051617),
-    ("France", (49.166483, 8.347755), (42.402378, 1.762879), 908.849254),
-    ("Norway", (71.2, 5.27086), (71.2, 8.146483), 103.462499),
-    ("Chile", (-56.0, -67.854538), (-56.0, -71.037042), 198.54769),
-    ("Chile", (-24.931774, -73.553185), (-23.389625, -68.411362), 549.69496),
-    ("Fiji", (-20.7, -178.6861), (-20.7, 178.724125), 269.791421),
-    ("Ecuador", (-5.1, -79.246555), (-5.1, -77.015987), 247.329026),
-    ("New Zealand", (-47.3, 167.355045), (-47.3, 176.386822), 682.684124),
-    ("Japan", (45.6, 133.715514), (45.6, 138.313672), 358.697193),
+GEODESICS: tuple[tuple[Region, Pair, Pair, float], ...] = (
+    (GERMANY, (55.1, 10.767087), (55.1, 14.625294), 246.256849),
+    (GERMANY, (47.530991, 11.7121), (48.876912, 8.416069), 287.051617),
+    (NORWAY, (71.2, 5.27086), (71.2, 8.146483), 103.462499),
+    (CHILE, (-56.0, -67.854538), (-56.0, -71.037042), 198.54769),
+    (CHILE, (-24.931774, -73.553185), (-23.389625, -68.411362), 549.69496),
+    (FIJI, (-20.7, -178.6861), (-20.7, 178.724125), 269.791421),
 )
 
 
@@ -83,18 +70,17 @@ def in_the_plane(region: Region, a: Pair, b: Pair) -> float:
     return hypot(float(ax - bx), float(ay - by))
 
 
-@pytest.mark.parametrize(("name", "a", "b", "kilometers"), GEODESICS)
+@pytest.mark.parametrize(("region", "a", "b", "kilometers"), GEODESICS)
 def test_the_judge_of_these_tests_agrees_with_another(
-    name: str, a: Pair, b: Pair, kilometers: float
+    region: Region, a: Pair, b: Pair, kilometers: float
 ) -> None:
     assert geodesic(a, b) == pytest.approx(kilometers, abs=2e-4)  # of six digits
-    assert in_the_plane(REGIONS[name][0], a, b) <= kilometers
+    assert in_the_plane(region, a, b) <= kilometers
 
 
-@pytest.mark.parametrize("name", REGIONS)
-def test_a_region_has_the_cosine_of_its_apex(name: str) -> None:
+@pytest.mark.parametrize(("region", "cosine"), COSINES)
+def test_a_region_has_the_cosine_of_its_apex(region: Region, cosine: int) -> None:
     """Planted bug: the cosine of the region's edge, above which shortest paths bulge."""
-    region, cosine = REGIONS[name]
     assert region.cosine == cosine
 
 
@@ -121,7 +107,7 @@ def point_in(region: Region, up: float, along: float) -> Pair:
 
 
 @given(regions(), UNIT, UNIT, UNIT, UNIT)
-@example(REGIONS["Fiji"][0], 0.0, 0.0, 0.0, 1.0)
+@example(FIJI, 0.0, 0.0, 0.0, 1.0)
 @example(Region(-0.01, -88, 0.01, 88), 0.0, 0.0, 0.0, 1.0)
 @example(Region(70, 0, 74.5, 20), 1.0, 0.0, 1.0, 1.0)
 def test_no_straight_line_exceeds_the_shortest_path_on_the_ground(
@@ -161,19 +147,11 @@ def cosine_of(x: Fraction) -> Fraction:
     return total
 
 
-# -- the antimeridian -----------------------------------------------------------------------------
-
-
 def test_a_region_across_180_degrees_tears_no_two_places_apart() -> None:
-    fiji, _ = REGIONS["Fiji"]
     a, b = (-17.0, 179.999), (-17.0, -179.999)
-    assert in_the_plane(fiji, a, b) < geodesic(a, b) < 0.22
-    assert fiji.contains(Position(*a))
-    assert fiji.contains(Position(*b))
-    assert not fiji.contains(Position(-17.0, 0.0))
-    assert not fiji.contains(Position(-17.0, 176.7))
-    assert fiji.contains(Position(-17.0, -178.25))
-    assert not fiji.contains(Position(-17.0, -178.15))
+    assert in_the_plane(FIJI, a, b) < geodesic(a, b) < 0.22
+    assert all(FIJI.contains(Position(-17.0, east)) for east in (a[1], b[1], -178.25))
+    assert not any(FIJI.contains(Position(-17.0, east)) for east in (0.0, 176.7, -178.15))
 
 
 @given(regions(), UNIT, UNIT)
@@ -185,40 +163,27 @@ def test_a_point_of_the_plane_leads_back_to_its_position(
     assert microdegrees(*there) == microdegrees(Fraction(latitude), Fraction(longitude))
 
 
-WRAPPED = {
-    "180": -180_000_000,
-    "-180": -180_000_000,
-    "180.0000004": -180_000_000,
-    "-180.000001": 179_999_999,
-    "540": -180_000_000,
-}
-
-
-@pytest.mark.parametrize("longitude", WRAPPED)
-def test_longitudes_are_wrapped_after_they_are_rounded(longitude: str) -> None:
+@pytest.mark.parametrize(
+    ("longitude", "east"),
+    [("-180", -180_000_000), ("180.0000004", -180_000_000), ("-180.000001", 179_999_999)],
+)
+def test_longitudes_are_wrapped_after_they_are_rounded(longitude: str, east: int) -> None:
     """And latitudes are clamped at the poles."""
-    east = WRAPPED[longitude]
     assert microdegrees(Fraction(91), Fraction(longitude)) == (90_000_000, east)
     assert microdegrees(Fraction(-1000), Fraction(longitude)) == (-90_000_000, east)
-
-
-# -- what is refused ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("edges", "why"),
     [
-        ((60, 0, 50, 10), "with south < north"),
         ((nan, 0, 50, 10), "with south < north"),
         ((-91, 0, 50, 10), "with south < north"),
         ((40, nan, 50, 10), "longitudes from -180 to 180"),
         ((40, 0, 50, 181), "longitudes from -180 to 180"),
-        ((40, -181, 50, 10), "longitudes from -180 to 180"),
         ((40, 10, 50, 10), "west and east edges are the same"),
         ((-50, -180, 50, 180), "below 75 degrees of latitude: this one is too wide"),
         ((-1, 0, 1, 177.5), "below 75 degrees of latitude: this one is too wide"),
         ((60, 4, 75.1, 5), "too near a pole"),
-        ((60, 4, 71.2, 100), "too near a pole"),
     ],
 )
 def test_a_region_that_is_none_or_reaches_too_near_a_pole_is_refused(
@@ -232,25 +197,17 @@ def test_a_region_that_is_none_or_reaches_too_near_a_pole_is_refused(
 @given(regions())
 def test_the_words_of_a_region_are_the_whole_region(region: Region) -> None:
     """Planted bug: six digits, which name another region in a small country."""
-    assert Region(*(float(each) for each in region.words.split("/"))) == region
-
-
-# -- positions ------------------------------------------------------------------------------------
-
-BERLIN = Position(52.52, 13.405)
+    assert Region(*map(float, region.words.split("/"))) == region
 
 
 def test_a_position_shows_nothing_of_itself() -> None:
-    assert repr(BERLIN) == str(BERLIN) == "Position()"
+    assert repr(Position(52.52, 13.405)) == "Position()"
 
 
 @pytest.mark.parametrize(
     ("position", "why"),
     [
-        (
-            (41.9028, 12.4964),
-            r"^the position lies outside the region 47\.2/5\.8/55\.1/15\.1: `region`",
-        ),
+        ((41.9028, 12.4964), r"^the position lies outside the region 47\.2/5\.8/55\.1/15\.1: "),
         ((13.405, 52.52), "swapped"),
     ],
 )
@@ -258,7 +215,7 @@ def test_a_position_outside_the_region_is_refused_without_being_named(
     position: Pair, why: str
 ) -> None:
     with pytest.raises(PlaceError, match=why) as caught:
-        REGIONS["Germany"][0].kilometers(Position(*position))
+        GERMANY.kilometers(Position(*position))
     said = str(caught.value).replace("15.1", "")
     assert not any(digits in said for digits in ("41", "9028", "12", "4964", "13", "405", "52"))
     assert ("swapped" in said) == (why == "swapped")
@@ -267,13 +224,9 @@ def test_a_position_outside_the_region_is_refused_without_being_named(
 @pytest.mark.parametrize(
     ("latitude", "longitude", "why"),
     [
-        (nan, 13.405, "two finite numbers"),
         (52.52, nan, "two finite numbers"),
-        (float("inf"), 13.405, "two finite numbers"),
         ("north", 13.405, "two finite numbers"),
-        (52.52, None, "two finite numbers"),
         (139.6917, 35.6895, "swapped"),  # Tokyo, longitude first
-        (90.5, 0.0, "swapped"),
         (52520000.0, 13405000.0, "both are degrees"),
         (52.52, 193.405, "a longitude from -180 to 180"),
     ],
@@ -289,8 +242,6 @@ def test_what_is_no_position_is_refused_without_being_named(
             assert not [text for text in texts if text in str(caught.value)]
 
 
-GERMANY = Region(47.2, 5.8, 55.1, 15.1)
-FIJI = Region(-20.7, 176.8, -12.4, -178.2)
 COUNTY, TOWN, DISTRICT = (Fraction(e) for e in ("0.0693", "0.277", "1.386"))
 
 
@@ -309,15 +260,16 @@ def coarse_point(noise: MapNoise, region: Region, sent: tuple[int, int]) -> tupl
     return i, j
 
 
-@pytest.mark.parametrize("region", [GERMANY, FIJI], ids=["Germany", "Fiji"])
-@pytest.mark.parametrize("epsilon", [COUNTY, TOWN, DISTRICT])
+@pytest.mark.parametrize(
+    ("region", "epsilon"), [(GERMANY, COUNTY), (GERMANY, DISTRICT), (FIJI, TOWN)]
+)
 def test_what_leaves_follows_from_the_coarse_point_alone(region: Region, epsilon: Fraction) -> None:
     """A position of 40 bits would be a serial number for life. Planted bug: a position finer than
     the public grid; rounding to microdegrees from anywhere but the coarse point shows too.
     """
     noise = MapNoise.in_region(epsilon, region)
     middle = Position((region.south + region.north) / 2, region.west + 1.2)
-    for seed in range(60):
+    for seed in range(30):
         sent = noisy(noise, middle, region, seed)
         point = coarse_point(noise, region, sent)
         assert sent == microdegrees(*region.degrees(*noise.lattice.point(*point)))
@@ -347,40 +299,25 @@ def test_near_places_on_both_sides_of_180_degrees_send_the_same() -> None:
     assert sum(same) > 80
 
 
-def test_noise_wraps_at_180_degrees_after_it_was_added() -> None:
-    noise = MapNoise.in_region(COUNTY, FIJI)
-    sent = [noisy(noise, Position(-17.0, 179.999), FIJI, seed) for seed in range(100)]
-    assert all(-180_000_000 <= longitude < 180_000_000 for _, longitude in sent)
-    assert 20 < sum(longitude < 0 for _, longitude in sent) < 80
-
-
 def test_a_region_with_another_plane_is_refused() -> None:
     noise = MapNoise.in_region(TOWN, GERMANY)
     with pytest.raises(ParameterError, match="the one of this noise's plane"):
         noise.perturb(Position(-17, 179), FIJI, Recited(0))
 
 
-@pytest.mark.parametrize("cosine", [0, -1, 16960, 65536, 2**32 - 1])
+@pytest.mark.parametrize("cosine", [16960, 65536])
 def test_a_cosine_that_no_region_has_is_refused(cosine: int) -> None:
     with pytest.raises(ParameterError, match="from 16961 to 65535"):
         MapNoise(HexagonalLattice(1, 1024), cosine)
 
 
-# -- signals of places ----------------------------------------------------------------------------
-
 NOISE = MapNoise.in_region(TOWN, GERMANY)
 
 
-@pytest.mark.parametrize(
-    "values",
-    [(), (1,), (1, 2, 3), (90_000_001, 0), (-90_000_001, 0), (0, 180_000_001), (0, -180_000_001)],
-)
-def test_what_is_not_on_earth_is_no_signal(values: tuple[int, ...]) -> None:
-    with pytest.raises(OutOfRange, match="a latitude and a longitude in microdegrees"):
-        Signal(ANY_SPACE, NOISE, values)
-
-
-def test_a_places_signal_is_no_point_and_a_point_no_position() -> None:
+def test_a_places_signal_is_on_earth_and_no_point_and_a_point_no_position() -> None:
+    for values in [(1,), (90_000_001, 0), (-90_000_001, 0), (0, 180_000_001), (0, -180_000_001)]:
+        with pytest.raises(OutOfRange, match="a latitude and a longitude in microdegrees"):
+            Signal(ANY_SPACE, NOISE, values)
     place = Signal(ANY_SPACE, NOISE, (52_000_000, 13_000_000))
     point = Signal("00" * 16, LatticeLaplace(2, 1), (3, -8))
     assert (place.position(), place.map_noise) == (Position(52.0, 13.0), NOISE)

@@ -16,7 +16,6 @@ from askew.settings import (
     Setting,
     Table,
     exact,
-    exact_number,
     number,
     one_of,
     setting,
@@ -39,6 +38,7 @@ class Role:
     tls_key: str = setting(text(), "k", "A key.")
     names: tuple[str, ...] = setting(several(text()), (), "Names.")
     engine: str = setting(text("a text"), "", "An engine.", shared="ENGINE", secret=True)
+    checked: str = setting(text(check=refuse_no), "", "A text.", "--checked")
     unlisted: int = setting(whole(1), 1)
 
 
@@ -62,17 +62,14 @@ def read(
         (WHOLE, 9, 9),
         (WHOLE, "-2", -2),
         (NUMBER, 3, 3.0),
-        (NUMBER, "0.5", 0.5),
         (NUMBER, Decimal("0.5"), 0.5),
         (EXACT, "1/3", Fraction(1, 3)),
         (EXACT, Decimal("0.3"), Fraction(3, 10)),
         (EXACT, 2, Fraction(2)),
-        (EXACT, Fraction(9), Fraction(9)),
         (TEXT, "yes", "yes"),
         (text(empty=True), "", ""),
         (CHOICE, "blue", "blue"),
         (SWITCH, "True", True),
-        (SWITCH, False, False),
         (several(WHOLE), " 1  2 ", (1, 2)),
         (several(WHOLE), [1, 2], (1, 2)),
     ],
@@ -88,13 +85,12 @@ def test_a_value_is_read_from_text_and_as_a_file_has_it(
     ("kind", "values"),
     [
         (WHOLE, (-3, 10, 1.5, "7x", "", " 7", "٣", True, None, 10**400, "9" * 5000)),
-        (NUMBER, (0.4, 9.1, "x", "", True, None, [1], float("nan"), "nan", "inf", 10**400)),
-        (NUMBER, (Decimal("NaN"), Decimal("1e999"))),
-        (EXACT, (0.5, "1e9", "1/0", "1/00", "0", "10", True, None, Fraction(1, 5), "four")),
+        (NUMBER, (0.4, 9.1, "x", "", True, None, [1], float("nan"), 10**400, Decimal("NaN"))),
+        (EXACT, (0.5, "1e9", "1/00", "0", "10", True, None, Fraction(1, 5))),
         (EXACT, (Decimal("NaN"), Decimal("1e99999999"))),
-        (TEXT, ("", "no", "a\nb", "\x1b[2J", 7, None, ["a"], Decimal("0.5"))),
-        (CHOICE, ("green", "", 7, None, ["red"])),
-        (SWITCH, ("maybe", "", 1, None)),
+        (TEXT, ("", "no", "a\nb", 7, None)),
+        (CHOICE, ("green", 7, ["red"])),
+        (SWITCH, ("maybe", 1, None)),
         (several(WHOLE), (7, "1 x", [True])),
     ],
 )
@@ -109,29 +105,19 @@ def test_what_is_out_of_range_is_refused_whatever_its_type(
 
 def test_a_flag_beats_the_environment_and_that_beats_the_file() -> None:
     file, environment = {"server": {"port": 1}}, {"A_PORT": "2"}
-    found = [
-        read(*sources)["port"]
-        for sources in (
-            ({"port": "3"}, environment, file),
-            ({"port": None}, environment, file),
-            ({}, {"A_PORT": ""}, file),
-            (),
-        )
-    ]
-    assert found == [3, 2, 1, 7]
+    assert read({"port": "3"}, environment, file)["port"] == 3
+    assert read({"port": None}, environment, file)["port"] == 2
+    assert read({}, {"A_PORT": ""}, file)["port"] == 1
+    assert read()["port"] == 7
+    both = {"ENGINE": "of other commands", "A_ENGINE": "own"}
+    assert read(environment=both)["engine"] == "own"
+    assert read(environment={"ENGINE": "theirs"})["engine"] == "theirs"
 
 
 def test_a_table_of_the_file_has_the_fields_that_begin_with_its_name() -> None:
     assert read(file={"tls": {"key": "file"}})["tls_key"] == "file"
-    assert read({}, {"A_TLS_KEY": "variable"}, {"tls": {"key": "file"}})["tls_key"] == "variable"
     with pytest.raises(ConfigError, match=r"'server.tls_key' is no setting"):
         read(file={"server": {"tls_key": "file"}})
-
-
-def test_the_variable_of_other_commands_comes_after_its_own() -> None:
-    both = {"ENGINE": "theirs", "A_ENGINE": "own"}
-    assert read(environment=both)["engine"] == "own"
-    assert read(environment={"ENGINE": "theirs"})["engine"] == "theirs"
 
 
 def test_all_that_is_wrong_is_said_at_once_and_no_password_is_repeated() -> None:
@@ -146,12 +132,13 @@ def test_all_that_is_wrong_is_said_at_once_and_no_password_is_repeated() -> None
     """
     environment = {"A_PORT": "x", "A_NMAES": "secret", "A_CONFIG": "f", "B_PORT": "x"}
     with pytest.raises(ConfigError) as refusal:
-        read({"port": "-1"}, environment, tables_of(file, "f"))
+        read({"port": "-1", "checked": "no"}, environment, tables_of(file, "f"))
     limit = "a whole number from 0 to 65535"
     assert str(refusal.value).split("; ") == [
         "'port' is no setting (f) (perhaps server.port)",
         "'server.nmaes' is no setting (f) (perhaps server.names)",
         "'server.unlisted' is no setting (f) (perhaps server.names)",
+        "--checked must be a word that a check takes, got 'no'",
         f"--port must be {limit}, got '-1'",
         "A_NMAES is no setting (perhaps A_NAMES)",
         "server.engine (f) must be a text, got something else",
@@ -163,13 +150,11 @@ def test_all_that_is_wrong_is_said_at_once_and_no_password_is_repeated() -> None
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("A_SERVICE_HOST", "10.0.0.1"),
+        ("A_WEB_SERVICE_HOST", "10.0.0.1"),
         ("A_SERVICE_PORT", "7571"),
         ("A_SERVICE_PORT_HTTP", "7572"),
         ("A_PORT", "tcp://10.0.0.1:7571"),
-        ("A_PORT_7571_TCP", "tcp://10.0.0.1:7571"),
         ("A_PORT_7571_TCP_ADDR", "10.0.0.1"),
-        ("A_WEB_SERVICE_HOST", "10.0.0.1"),
     ],
 )
 def test_what_kubernetes_makes_of_a_service_is_nobodys_word(name: str, value: str) -> None:
@@ -186,17 +171,11 @@ def test_a_slip_beside_a_service_is_refused_all_the_same() -> None:
             read(environment={name: "7571", "A_SERVICE_HOST": "10.0.0.1"})
 
 
-def test_a_limit_of_a_check_is_what_is_said() -> None:
-    with pytest.raises(ParameterError, match="it must be a word that a check takes, got 'no'"):
-        Setting(TEXT, None, "It.").of("no", "it")
-
-
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
         (b"\xff", "f is no text"),
         (b"engine = postgresql://ada:secret@host", "and is none at line 1, column"),
-        (b"k = = 3", "must be a file in TOML"),
         (b"k = 0x" + 5000 * b"f", "must be a file in TOML"),
         (b"k = " + 5000 * b"[", "must be a file in TOML"),
         (b"k = 1e9999999999999999999", "must be a file in TOML"),
@@ -210,9 +189,3 @@ def test_a_file_that_is_no_toml_is_refused_and_not_repeated(data: bytes, reason:
 
 def test_a_decimal_of_a_file_is_exact() -> None:
     assert tables_of(b"a = 0.1", "f") == {"a": Decimal("0.1")}
-
-
-@pytest.mark.parametrize("text", ["1e99999999", "1e9", "", "1/0", "one", "1" * 13, "½"])
-def test_what_would_take_minutes_is_no_exact_number(text: str) -> None:
-    with pytest.raises(ValueError):  # noqa: PT011 (of no text)
-        exact_number(text)

@@ -14,6 +14,7 @@ from fractions import Fraction
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -47,7 +48,6 @@ def test_importing_askew_loads_nothing_heavy() -> None:
 
 def test_the_root_names_what_it_loads() -> None:
     assert {*askew.__all__} <= {*dir(askew)}
-    assert all(getattr(askew, name) for name in askew.__all__)
     with pytest.raises(AttributeError, match="no attribute 'topk'"):
         _ = askew.topk  # type: ignore[attr-defined]
 
@@ -56,72 +56,41 @@ def test_the_root_names_what_it_loads() -> None:
 # real ones are tried below where they are installed.
 
 
-class Index(list[Any]):
-    def tolist(self) -> list[Any]:
-        return list(self)
+def pandas_series(index: Any, values: list[Any]) -> Any:
+    return SimpleNamespace(index=index, iloc=None, shape=(len(values),), tolist=lambda: values)
 
 
-class PandasSeries:
-    def __init__(self, index: list[Any], values: list[Any]) -> None:
-        self.index = index if isinstance(index, Index) else Index(index)
-        self._values, self.shape, self.iloc = values, (len(values),), None
-
-    def tolist(self) -> list[Any]:
-        return self._values
+NAMELESS = type("RangeIndex", (), {})()
 
 
-class Columns:
-    def __init__(self, columns: list[PandasSeries]) -> None:
-        self._columns = columns
-
-    def __getitem__(self, key: tuple[slice, int]) -> PandasSeries:
-        return self._columns[key[1]]
+def pandas_frame(*columns: list[Any]) -> Any:
+    cells = np.array(columns, object).T
+    return SimpleNamespace(shape=cells.shape, iloc=cells)
 
 
-class PandasFrame:
-    def __init__(self, *columns: list[Any]) -> None:
-        self.shape = len(columns[0]), len(columns)
-        self.iloc = Columns([PandasSeries([], column) for column in columns])
+def polars_series(values: list[Any]) -> Any:
+    return SimpleNamespace(shape=(len(values),), to_list=lambda: values)
 
 
-class RangeIndex(Index):
-    """Of a Series that has no names."""
-
-
-class PolarsSeries:
-    def __init__(self, values: list[Any]) -> None:
-        self._values, self.shape = values, (len(values),)
-
-    def to_list(self) -> list[Any]:
-        return self._values
-
-
-class PolarsFrame:
-    def __init__(self, *columns: list[Any]) -> None:
-        self.shape, self._columns = (len(columns[0]), len(columns)), columns
-
-    def to_series(self, number: int) -> PolarsSeries:
-        return PolarsSeries(self._columns[number])
+def polars_frame(*columns: list[Any]) -> Any:
+    shape = len(columns[0]), len(columns)
+    return SimpleNamespace(shape=shape, to_series=lambda n: polars_series(columns[n]))
 
 
 NAMES, VALUES = [*COUNTS], [*COUNTS.values()]
 NAMED: dict[str, Callable[[], Any]] = {
-    "dict": lambda: COUNTS,
     "dict in another order": lambda: dict(reversed(COUNTS.items())),
-    "Counter": lambda: Counter(COUNTS),
     "pairs, as most_common gives them": lambda: Counter(COUNTS).most_common(),
     "numpy's numbers": lambda: {np.str_(name): np.int32(n) for name, n in COUNTS.items()},
-    "pandas Series": lambda: PandasSeries(NAMES, VALUES),
-    "pandas frame": lambda: PandasFrame(NAMES, VALUES),
-    "polars frame": lambda: PolarsFrame(NAMES, VALUES),
+    "pandas Series": lambda: pandas_series(np.array(NAMES), VALUES),
+    "pandas frame": lambda: pandas_frame(NAMES, VALUES),
+    "polars frame": lambda: polars_frame(NAMES, VALUES),
 }
 PLACED: dict[str, Callable[[], Any]] = {
-    "list": lambda: VALUES,
     "tuple": lambda: tuple(VALUES),
-    "array": lambda: np.array(VALUES),
     "array of 16 bits": lambda: np.array(VALUES, np.uint16),
     "array of objects": lambda: np.array(VALUES, object),
-    "polars Series": lambda: PolarsSeries(VALUES),
+    "polars Series": lambda: polars_series(VALUES),
 }
 
 
@@ -134,7 +103,6 @@ def real_forms() -> tuple[dict[str, Callable[[], Any]], dict[str, Callable[[], A
         people = [name for name, n in COUNTS.items() for _ in range(n)]
         named["real value_counts"] = lambda: pd.Series(people).value_counts()
         named["real reset_index"] = lambda: pd.Series(people).value_counts().reset_index()
-        named["real groupby"] = lambda: pd.DataFrame({"x": people}).groupby("x").size()
         named["real categories"] = lambda: pd.Series(people, dtype="category").value_counts()
         named["real nullable"] = lambda: pd.Series(VALUES, NAMES, dtype="Int64")
     if find_spec("polars"):
@@ -144,17 +112,13 @@ def real_forms() -> tuple[dict[str, Callable[[], Any]], dict[str, Callable[[], A
     if find_spec("pyarrow"):
         pa: Any = import_module("pyarrow")
         named["real arrow table"] = lambda: pa.table({"x": NAMES, "n": VALUES})
-        named["real arrow batch"] = lambda: pa.record_batch({"x": NAMES, "n": VALUES})
         placed["real arrow array"] = lambda: pa.array(VALUES)
     return named, placed
 
 
 REAL_NAMED, REAL_PLACED = real_forms()
-SAME: dict[str, Any] = {
-    "k": 3,
-    "epsilon": Fraction(1, 200),
-    "with_counts": True,
-}  # little, so that bits decide
+# Little, so that bits decide.
+SAME: dict[str, Any] = {"k": 3, "epsilon": Fraction(1, 200), "with_counts": True}
 
 
 @pytest.mark.parametrize("form", [*NAMED, *REAL_NAMED])
@@ -187,7 +151,7 @@ def test_names_may_be_numbers_dates_or_pairs_and_are_sorted_by_kind() -> None:
     found = askew.top_k(dict.fromkeys(names, 5), items=np.array(names, object), k=6, epsilon=1)
     assert found.items == [3, 7, "7", "b", ("a", 1), ("a", 2)]
     assert askew.top_k([5, 6, 7], k=3, epsilon=1).items == [0, 1, 2]
-    empty: list[object] = [{}, [], Counter[int]().most_common(), PolarsFrame([], [])]
+    empty: list[object] = [{}, [], Counter[int]().most_common(), polars_frame([], [])]
     for nobody in empty:
         assert askew.top_k(nobody, items=range(4), k=4, epsilon=1).items == [0, 1, 2, 3]
         assert askew.top_k(nobody, unknown=True, delta=0.1, k=4, epsilon=1).items == []
@@ -198,10 +162,8 @@ def test_names_may_be_numbers_dates_or_pairs_and_are_sorted_by_kind() -> None:
     [
         (0.1, Fraction(1, 10)),
         (np.float32(0.1), Fraction(1, 10)),
-        (np.float64(1e-3), Fraction(1, 1000)),
         (Decimal("0.1"), Fraction(1, 10)),
         (Fraction(1, 3), Fraction(1, 3)),
-        (2, Fraction(2)),
         (np.int64(2), Fraction(2)),
     ],
 )
@@ -211,6 +173,7 @@ def test_a_number_is_taken_as_the_decimal_that_it_prints(written: float, value: 
     assert found.privacy_loss() == ApproximateDP(value, Fraction(0), ADD_OR_REMOVE_ONE)
 
 
+ORDERED: dict[str, Any] = {"max_items_per_person": 2, "ordered": True}
 # What the table of docs/selection.md says, one row a case.
 TABLE: list[tuple[str, dict[str, Any]]] = [
     ("PermuteAndFlip", {"items": MENU, "k": 1}),
@@ -226,11 +189,7 @@ TABLE: list[tuple[str, dict[str, Any]]] = [
     ("LaplaceLimitedDomain", {"unknown": True, "k": 3, "delta": 1e-6, "max_items_per_person": 2}),
     ("OneShot", {"items": MENU, "k": 2, "mechanism": "OneShot"}),
     ("PNFJoint", {"items": MENU, "k": 2, "mechanism": "PNFJoint"}),
-    (
-        "LaplaceCounts",
-        {"items": MENU, "k": 2, "mechanism": "LaplaceCounts"}
-        | {"max_items_per_person": 2, "ordered": True},
-    ),
+    ("LaplaceCounts", {"items": MENU, "k": 2, "mechanism": "LaplaceCounts", **ORDERED}),
     ("LimitedDomain", {"items": MENU, "k": 2, "mechanism": "LimitedDomain", "delta": 0.1}),
 ]
 
@@ -305,28 +264,24 @@ class Bad:
 HOSTILE: dict[str, Any] = {
     "bytes": b"\x05\x06",
     "None": None,
-    "set": {31337},
     "generator": (n for n in [31337]),
     "text": "31337",
     "number": 31337,
     "names that are not counted": ["31337", "31337"],
-    "NaN": [float("nan"), 31337],
     "float": [31337.0, 1],
-    "array of floats": np.array([31337.0]),
     "array of text": np.array(["31337"]),
     "negative": [-31337, 1],
     "negative in an array": np.array([-31337]),
     "bool": [True, 31337],
     "2**70": [2**70 + 31337],
-    "2**61 in an array": np.array([2**61 + 31337]),
     "2**63 in an array": np.array([2**63 + 31337], np.uint64),
     "two dimensions": np.array([[31337, 2]]),
     "masked": np.ma.array([31337, 2], mask=[True, False]),
     "object": [Bad()],
-    "three columns": PolarsFrame(["a"], ["b"], [31337]),
-    "columns that are swapped": PolarsFrame([31337, 2], ["a", "b"]),
-    "names twice in a frame": PolarsFrame(["31337", "31337"], [31337, 2]),
-    "names twice in a Series": PandasSeries(["31337", "31337"], [31337, 2]),
+    "three columns": polars_frame(["a"], ["b"], [31337]),
+    "columns that are swapped": polars_frame([31337, 2], ["a", "b"]),
+    "names twice in a frame": polars_frame(["31337", "31337"], [31337, 2]),
+    "names twice in a Series": pandas_series(np.array(["31337"] * 2), [31337, 2]),
     "a frame of nobody's": type("Frame", (), {"shape": (2, 2)})(),
 }
 
@@ -368,11 +323,6 @@ def test_a_name_without_an_order_is_left_out_whoever_brought_it(kind: str) -> No
         askew.top_k(plain, items=[*WITHOUT_ORDER[kind], "tea"], k=1, epsilon=1)
 
 
-def test_a_number_of_endless_digits_is_refused_at_once() -> None:
-    with pytest.raises(ParameterError, match="epsilon must be a finite number"):
-        askew.top_k({}, items=["a"], k=1, epsilon=Decimal("1e-999999999"))
-
-
 WRONG: dict[str, dict[str, Any]] = {
     "k": {"k": 6},
     "epsilon": {"epsilon": "0.5"},
@@ -389,13 +339,11 @@ WRONG: dict[str, dict[str, Any]] = {
     "wrong",
     [
         *WRONG.values(),
-        {"k": True},
         {"k": 2.0},
         {"epsilon": True},
         {"epsilon": float("nan")},
-        {"epsilon": float("inf")},
+        {"epsilon": Decimal("1e-999999999")},  # which would take hours
         {"epsilon": 0},
-        {"epsilon": None},
         {"delta": -0.1},
         {"max_items_per_person": 2.5},
         {"mechanism": "LaplaceCounts"},
@@ -425,7 +373,11 @@ def test_a_wrong_argument_is_named_before_any_data(wrong: dict[str, Any]) -> Non
     ("counts", "asked", "advice"),
     [
         (COUNTS, {}, r"items=\[\.\.\.\] with all names that may be selected, or unknown=True"),
-        (PandasSeries(NAMES, VALUES), {}, "names that come from the data can show who brought"),
+        (
+            pandas_series(np.array(NAMES), VALUES),
+            {},
+            "names that come from the data can show who brought",
+        ),
         (COUNTS, {"items": COUNTS}, "made without the data"),
         (COUNTS, {"items": MENU, "unknown": True, "delta": 0.1}, "unknown=True takes none"),
         (COUNTS, {"unknown": True}, "given with unknown=True: far below one"),
@@ -433,12 +385,11 @@ def test_a_wrong_argument_is_named_before_any_data(wrong: dict[str, Any]) -> Non
         (VALUES, {"items": MENU}, "as long as the counts and in their order"),
         (VALUES, {"items": set(NAMES)}, "a list"),
         (COUNTS, {"unknown": True, "delta": 0.1, "neighbors": REPLACE_ONE}, "ADD_OR_REMOVE_ONE"),
-        (["tea", "rum"], {}, r"Counter\(names\) or \.value_counts\(\) counts them"),
         (["tea"] * 9, {"items": MENU}, r"Counter\(names\) or \.value_counts\(\) counts them"),
-        (PandasFrame(VALUES, NAMES), {"items": MENU}, "names in its first column"),
-        (PandasSeries(NAMES, NAMES), {"items": MENU}, r"\.value_counts\(\)"),
-        (PandasSeries(RangeIndex(range(4)), VALUES), {"items": range(4)}, r"\.value_counts\(\)"),
-        (PandasFrame(VALUES), {"items": MENU}, r"\.reset_index\(\)"),
+        (pandas_frame(VALUES, NAMES), {"items": MENU}, "names in its first column"),
+        (pandas_series(np.array(NAMES), NAMES), {"items": MENU}, r"\.value_counts\(\)"),
+        (pandas_series(NAMELESS, VALUES), {"items": range(4)}, r"\.value_counts\(\)"),
+        (pandas_frame(VALUES), {"items": MENU}, r"\.reset_index\(\)"),
         (np.ma.array([1, 2]), {}, "without a mask"),
     ],
 )

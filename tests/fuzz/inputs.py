@@ -76,7 +76,7 @@ from askew_server.serving.tokens import Tokens
 from askew_server.tables import open_table
 from askew_server.taste import artifact as taste_artifact
 from askew_server.taste import paid_matrix
-from askew_server.taste.model import ItemModel, train
+from askew_server.taste.model import train
 from askew_server.taste.options import TrainingOptions
 
 SIGNAL = taste.QUERY.signal
@@ -107,15 +107,12 @@ class World:
         return Issuer(datetime.now(UTC), 30).server(["localhost", "127.0.0.1"])
 
     @cached_property
-    def model(self) -> ItemModel:
-        path = self.written("few.csv", _ratings(20, 6))
+    def tastes(self) -> Path:
+        rows = [f"{n},film {m},{1 + (n * m + n) % 5}\n" for n in range(20) for m in range(n % 3, 6)]
+        path = self.written("few.csv", ("user,item,rating\n" + "".join(rows)).encode())
         table, _ = read_ratings(path)
         options = TrainingOptions(min_ratings=2, least_likes=2)
-        return train(table, {}, options, source="few people")
-
-    @cached_property
-    def tastes(self) -> Path:
-        taste_artifact.save(self.model, self.folder / "tastes")
+        taste_artifact.save(train(table, {}, options, source="few"), self.folder / "tastes")
         return self.folder / "tastes"
 
     @cached_property
@@ -128,10 +125,8 @@ class World:
 
     @cached_property
     def profile(self) -> ProfileDocument:
-        import datetime
-
         place = NamedPlace("0" * 32, spot_of("52.5, 13.4"))
-        answer = PastAnswer(datetime.date(2026, 11, 1), "2026-11", ("Heat (1995)",), "Heat (1995)")
+        answer = PastAnswer(date(2026, 11, 1), "2026-11", ("Heat (1995)",), "Heat (1995)")
         document = ProfileDocument().edited({"Heat (1995)": (4.5,), "Alien": (None,)})
         met = ReceivedItem(Item("Brazil", 1985, ("Drama",)), b"\x12", 3)
         document = document.receiving("ab" * 16, [met])
@@ -186,9 +181,6 @@ def of_file(name: str, valid: bytes, read: Callable[[Path], object]) -> Input:
     return Input(lambda _: valid, lambda world, data: read(world.written(name, data)))
 
 
-# -- files of models, whose digests are made anew --------------------------------------------------
-
-
 def signed(fields: dict[str, Any]) -> bytes:
     unsigned = {name: value for name, value in fields.items() if name != "sha256"}
     content = json.dumps(unsigned, sort_keys=True).encode()
@@ -204,7 +196,9 @@ def model_file(
         before = {each: each.read_bytes() for each in (manifest, place / name)}
         try:
             if name == manifest.name:
-                manifest.write_bytes(_signed_anew(data))
+                with suppress(ValueError, TypeError, AttributeError, RecursionError):
+                    data = signed(json.loads(data))
+                manifest.write_bytes(data)
             else:
                 fields = json.loads(before[manifest])
                 digest = hashlib.sha256(data).hexdigest()
@@ -220,13 +214,6 @@ def model_file(
     return Input(lambda world: (directory(world) / name).read_bytes(), read)
 
 
-def _signed_anew(data: bytes) -> bytes:
-    try:
-        return signed(json.loads(data))
-    except (ValueError, TypeError, AttributeError, RecursionError):
-        return data
-
-
 def load_places(directory: Path) -> object:
     """With its keys and its live values."""
     model = load_saved(directory)
@@ -237,25 +224,19 @@ def load_places(directory: Path) -> object:
     return metric_artifact.read_live(metric_artifact.live_path(directory, 0), collection)
 
 
-# -- databases -------------------------------------------------------------------------------------
-
-
 def profile_file(world: World) -> bytes:
     path = world.folder / "own" / "profile.sqlite"
-    store = ProfileStore(path)
-    store.change(lambda _: world.profile)
+    ProfileStore(path).change(lambda _: world.profile)
     return path.read_bytes()
 
 
 def read_profile(world: World, data: bytes) -> object:
-    path = _alone(world.folder / "own" / "profile.sqlite", data)
-    return ProfileStore(path).read()
+    return ProfileStore(_alone(world.folder / "own" / "profile.sqlite", data)).read()
 
 
 def ledger_file(world: World) -> bytes:
-    path = world.folder / "signals" / "signals.sqlite"
+    path, charge = world.folder / "signals" / "signals.sqlite", SignalCharge(Fraction(2))
     store = SignalStore(path, Caps(Fraction(10)))
-    charge = SignalCharge(Fraction(2))
     store.remember(SIGNAL.space_version, "2026-11", charge, lambda: SIGNAL)
     return path.read_bytes()
 
@@ -297,17 +278,6 @@ def _alone(path: Path, data: bytes) -> Path:
     return path
 
 
-# -- smaller ones ----------------------------------------------------------------------------------
-
-
-def mark_of_device(world: World) -> bytes:
-    return encode_mark(Mark((7, "ab" * 16), {"device": (Fraction(2), Fraction(1, 3))}))
-
-
-def read_mark_of_device(world: World, data: bytes) -> object:
-    return compare(data, 2, (7, "ab" * 16), START)
-
-
 def record_of_cache(world: World) -> bytes:
     version = Version(FIRST, Part.WHOLE, FileHead(9, bytes(32)))
     cache = CatalogCache(world.folder / "cache")
@@ -331,20 +301,17 @@ def variables(names: Iterable[str], read: Callable[[dict[str, str]], object]) ->
     return of_text("4", read_each)
 
 
-def export(**files: bytes) -> bytes:
-    made = BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+def zipped(files: Mapping[Any, bytes], packing: int = zipfile.ZIP_DEFLATED) -> bytes:
+    buffer = BytesIO()
+    with zipfile.ZipFile(buffer, "w", packing) as archive:
         for name, data in files.items():
-            archive.writestr(f"{name}.csv", data)
-    return made.getvalue()
+            archive.writestr(name, data)
+    return buffer.getvalue()
 
 
 def lzma_damaged(name: str) -> bytes:
     """A zip file whose member of this name is packed by LZMA, of properties that are none."""
-    made = BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_LZMA) as archive:
-        archive.writestr(name, bytes(200))
-    data, at = made.getvalue(), 30 + len(name) + 4
+    data, at = zipped({name: bytes(200)}, zipfile.ZIP_LZMA), 30 + len(name) + 4
     return data[:at] + b"\xff" + data[at + 1 :]
 
 
@@ -356,20 +323,18 @@ def larger_than_itself(valid: bytes) -> bytes:
 
 def begins_nowhere(name: str) -> bytes:
     """A zip64 file whose member of this name begins at byte 2^64 - 1."""
-    made, entry = BytesIO(), zipfile.ZipInfo(name)
+    entry = zipfile.ZipInfo(name)
     entry.extra = struct.pack("<HHQ", 1, 8, 2**64 - 1)
-    with zipfile.ZipFile(made, "w") as archive:
-        archive.writestr(entry, bytes(200))
-    data = made.getvalue()
+    data = zipped({entry: bytes(200)}, zipfile.ZIP_STORED)
     at = data.index(b"PK\1\2") + 42
     return data[:at] + b"\xff" * 4 + data[at + 4 :]
 
 
 def npz() -> bytes:
-    made = BytesIO()
-    keys = np.array(["a", "b", "c"])
-    np.savez_compressed(made, vectors=np.eye(3, 2, dtype=np.float32), keys=keys)
-    return made.getvalue()
+    buffer = BytesIO()
+    vectors, keys = np.eye(3, 2, dtype=np.float32), np.array(["a", "b", "c"])
+    np.savez_compressed(buffer, vectors=vectors, keys=keys)
+    return buffer.getvalue()
 
 
 class Answered(Download):
@@ -418,31 +383,13 @@ def identity(world: World, certificate: bytes, key: bytes) -> object:
         return read_pair(chain, secret, datetime.now(UTC))
 
 
-def collection(name: str) -> Callable[[Path], object]:
-    options = (AttributeOption("kind"), AttributeOption("price"))
-
-    def read(path: Path) -> object:
-        space = metric.MAP_CARD.space
-        return read_collection(
-            CollectionFile(name, path, date(2026, 11, 23), "a list"), space, options
-        )
-
-    return read
+def collection(path: Path) -> object:
+    options = AttributeOption("kind"), AttributeOption("price")
+    file = CollectionFile("cafes", path, date(2026, 11, 23), "a list")
+    return read_collection(file, metric.MAP_CARD.space, options)
 
 
-def _ratings(people: int, items: int) -> bytes:
-    rows = [
-        f"{person},film {item},{1 + (person * item + person) % 5}"
-        for person in range(people)
-        for item in range(items)
-        if (person + item) % 3
-    ]
-    return ("user,item,rating\n" + "\n".join(rows) + "\n").encode()
-
-
-def rows_body() -> bytes:
-    model = rows_model(12)
-    return rows_to_bytes(model.card, dict(model.collections))[HEAD_BYTES:]
+ROWS = rows_model(12)
 
 
 def live_values() -> Input:
@@ -486,7 +433,7 @@ INPUTS: Mapping[str, Input] = {
     ),
     # files that devices hold
     "head": of_bytes(taste.FILE, FileHead.of),
-    "rows": of_bytes(rows_body(), rows_from_body),
+    "rows": of_bytes(rows_to_bytes(ROWS.card, dict(ROWS.collections))[HEAD_BYTES:], rows_from_body),
     "record of a cache": Input(
         record_of_cache,
         lambda w, data: CatalogCache(w.written("cache/record.json", data).parent).record(),
@@ -495,10 +442,12 @@ INPUTS: Mapping[str, Input] = {
     "profile": Input(lambda w: w.profile.to_bytes(), lambda _, d: ProfileDocument.from_bytes(d)),
     "profile's file": Input(profile_file, read_profile),
     "ledger's file": Input(ledger_file, read_ledger),
-    "ledger's mark": Input(mark_of_device, read_mark_of_device),
-    "stored signal": Input(
-        lambda _: encode_signal(SIGNAL),
-        lambda _, data: decode_signal(SIGNAL.space_version, data),
+    "ledger's mark": of_bytes(
+        encode_mark(Mark((7, "ab" * 16), {"device": (Fraction(2), Fraction(1, 3))})),
+        lambda data: compare(data, 2, (7, "ab" * 16), START),
+    ),
+    "stored signal": of_bytes(
+        encode_signal(SIGNAL), lambda data: decode_signal(SIGNAL.space_version, data)
     ),
     # what a person brings or types
     "ratings of a person": of_file(
@@ -506,9 +455,11 @@ INPUTS: Mapping[str, Input] = {
     ),
     "export of a person": of_file(
         "own.zip",
-        export(
-            ratings=b"userId,movieId,rating,timestamp\n1,2,3.5,9\n",
-            movies=b"movieId,title,genres\n2,Heat (1995),Crime\n",
+        zipped(
+            {
+                "ratings.csv": b"userId,movieId,rating,timestamp\n1,2,3.5,9\n",
+                "movies.csv": b"movieId,title,genres\n2,Heat (1995),Crime\n",
+            }
         ),
         read_export,
     ),
@@ -537,8 +488,8 @@ INPUTS: Mapping[str, Input] = {
         "movies.csv", b"movieId,title,genres\n2,Heat (1995),Crime|Drama\n", read_items
     ),
     "vectors, npz": of_file("vectors.npz", npz(), read_vectors),
-    "collection, csv": of_file("cafes.csv", CAFES, collection("cafes")),
-    "collection, GeoJSON": of_file("cafes.geojson", GEOJSON, collection("cafes")),
+    "collection, csv": of_file("cafes.csv", CAFES, collection),
+    "collection, GeoJSON": of_file("cafes.geojson", GEOJSON, collection),
     "towns": of_file(
         "towns.csv",
         b"latitude,longitude,population\n52.5,13.4,3000000\n",
@@ -549,11 +500,7 @@ INPUTS: Mapping[str, Input] = {
     "expected counts": of_file(
         "counts.csv", b"item,count\na,9\nb,7\nc,5\n", lambda path: expected_counts(str(path), 3)
     ),
-    "packed log": of_file(
-        "log.csv.gz",
-        gzip.compress(b"unit,item\n1,a\n"),
-        counted_text,
-    ),
+    "packed log": of_file("log.csv.gz", gzip.compress(b"unit,item\n1,a\n"), counted_text),
     "certificate": Input(
         lambda w: ssl.PEM_cert_to_DER_cert(w.identity[0].decode()),
         lambda w, data: identity(w, pem(data), w.identity[1]),
@@ -586,6 +533,7 @@ INPUTS: Mapping[str, Input] = {
     "operator's mark": Input(lambda w: w.operators[1], read_operators_mark),
 }
 
+EXPORT = "export of a person"
 # What was found once: the input, and how it was altered.
 FOUND: Mapping[str, tuple[str, Callable[[bytes], bytes]]] = {
     "a profile of deep lists": ("profile", lambda _: b"[" * 3000),
@@ -596,19 +544,10 @@ FOUND: Mapping[str, tuple[str, Callable[[bytes], bytes]]] = {
     "a number of users in a digit that is no ASCII": ("expectation", lambda _: "²".encode()),
     "a number of users of thousands of digits": ("expectation", lambda _: b"9" * 5000),
     "expected counts in a file that no disk has": ("expectation", lambda _: b"\0"),
-    "an export whose zip is damaged within": (
-        "export of a person",
-        lambda valid: valid[:41] + b"\xff" + valid[42:],
-    ),
-    "an export of damaged LZMA": (
-        "export of a person",
-        lambda _: lzma_damaged("ratings.csv"),
-    ),
-    "an export whose member begins nowhere": (
-        "export of a person",
-        lambda _: begins_nowhere("ratings.csv"),
-    ),
-    "an export that says it is larger than it is": ("export of a person", larger_than_itself),
+    "an export whose zip is damaged within": (EXPORT, lambda it: it[:41] + b"\xff" + it[42:]),
+    "an export of damaged LZMA": (EXPORT, lambda _: lzma_damaged("ratings.csv")),
+    "an export whose member begins nowhere": (EXPORT, lambda _: begins_nowhere("ratings.csv")),
+    "an export that says it is larger than it is": (EXPORT, larger_than_itself),
     "a certificate that says two times whom it is for": (
         "certificate",
         lambda valid: valid.replace(b"\x55\x1d\x25", b"\x55\x1d\x11"),

@@ -12,6 +12,7 @@ import pytest
 from guarantees.audit.enumeration import Law, Tape, law_of
 from mechanisms.streams import ShakeBits, p_value
 from numpy.typing import NDArray
+from recited import Recited
 
 from askew.mechanisms import value_classes
 from askew.mechanisms.canonical import CanonicalClasses, _lowest_rank
@@ -20,7 +21,6 @@ from askew.mechanisms.limited_domain import ExponentialClasses
 from askew.mechanisms.tally import Tally
 from askew.mechanisms.value_classes import ValueClasses, items_of_the_highest
 from askew.mechanisms.weights import Classes, Draws, WeightBlock, WeightTable
-from askew.noise.randomness import SystemBits
 
 RANDOM = np.random.default_rng(7)
 WIDE = Tally(RANDOM.integers(0, 2**44, 400), 1)
@@ -39,20 +39,14 @@ def joint(view: Tally, k: int, rate: Fraction) -> JointClasses:
 
 HALF, ONE = Fraction(1, 2), Fraction(1)
 VIEWS: dict[str, Classes] = {
-    "values": ValueClasses(DENSE, HALF),
     "values, wide": ValueClasses(WIDE, TINY),
     "canonical": canonical(DENSE, 40, HALF, Fraction(1, 20)),
     "canonical, large epsilon": canonical(DENSE, 200, HALF, Fraction(4)),
     "canonical, tied": canonical(TIED, 200, HALF, ONE),
     "canonical, wide": canonical(WIDE, 20, HALF, TINY),
     "canonical, gamma 1": canonical(DENSE, 40, ONE, Fraction(1, 20)),
-    "canonical, gamma 0": canonical(DENSE, 40, Fraction(0), Fraction(1, 20)),
-    "joint": joint(DENSE, 30, Fraction(1, 4)),
     "joint, tied": joint(TIED, 300, HALF),
     "joint, wide": joint(WIDE, 10, TINY),
-    "limited domain": ExponentialClasses(
-        np.array([90, 88, 3]), {2: Fraction(10**9, 7)}, Fraction(3, 7)
-    ),
     "limited domain, wide": ExponentialClasses(
         RANDOM.integers(-1100, 9, 99),
         {5: Fraction(1, 10**200), 7: Fraction(10**200, 3)},
@@ -92,7 +86,6 @@ OTHER = np.random.default_rng(11)
 COUNTS = {
     "spread": OTHER.integers(-(2**59), 2**59, 80),
     "tied": OTHER.integers(0, 7, 80),
-    "one value": np.full(9, 4),
     "far below": np.array([10**6, 10**6 - 1, 10**6 - 1, *range(40)]),
 }
 
@@ -103,7 +96,7 @@ def logs_of(table: WeightTable) -> dict[int, float]:
 
 
 @pytest.mark.parametrize("name", VIEWS)
-@pytest.mark.parametrize("depth", [1.0, 10.0, 48.0])
+@pytest.mark.parametrize("depth", [1.0, 10.0])
 def test_classes_that_are_left_out_weigh_no_more_than_the_listing_says(
     name: str, depth: float
 ) -> None:
@@ -115,28 +108,6 @@ def test_classes_that_are_left_out_weigh_no_more_than_the_listing_says(
     if left_out:
         assert np.logaddexp.reduce(left_out) <= table.log_rest + 1e-6
     assert max(left_out, default=-inf) <= max(listed.values())
-
-
-@pytest.mark.parametrize("kind", COUNTS)
-def test_the_groups_down_to_a_value_begin_as_all_groups_do(kind: str) -> None:
-    counts = COUNTS[kind]
-    every = Tally(counts)
-    whole = every.down_to(every.lowest)
-    for low in {*counts.tolist(), every.lowest - 5, every.highest}:
-        view = Tally(counts)
-        some = view.down_to(low)
-        n = len(some.values)
-        assert n >= np.count_nonzero(whole.values >= low)
-        for part, all_of_it in zip(
-            (some.values, some.sizes, some.ends),
-            (whole.values, whole.sizes, whole.ends),
-            strict=True,
-        ):
-            assert part.tolist() == all_of_it[:n].tolist()
-        order = np.argsort(-counts, kind="stable")
-        for rank in (0, int(some.ends[-1]) - 1, len(counts) - 1):
-            assert view.items_at([rank]) == (int(order[rank]),)
-        assert view.values.tolist() == whole.values.tolist()
 
 
 @pytest.mark.parametrize("kind", COUNTS)
@@ -163,7 +134,7 @@ def test_items_that_are_taken_out_stay_out_when_lower_values_are_seen(kind: str)
 
 
 FEW = [3, 0, 7, 3]
-POOLS = [[1, 3], [3, 3], [3, 4], [4, 4], [1, 3, 4]]  # ranks that end a group of equal counts
+POOLS = [[3, 3], [3, 4], [1, 3, 4]]  # ranks that end a group of equal counts
 ALWAYS, NEVER = -np.inf, 2.0
 
 
@@ -179,16 +150,6 @@ class ShortTape(Tape):
 
     def below_each(self, limits: Sequence[int] | NDArray[np.int64]) -> list[int]:
         return [super(ShortTape, self).below(int(limit)) for limit in limits]
-
-
-class CountedBits(SystemBits):
-    """Says how often it was read."""
-
-    reads = 0
-
-    def read(self, count: int) -> bytes:
-        self.reads += 1
-        return super().read(count)
 
 
 def by_chance(sizes: list[int]) -> Law:
@@ -258,10 +219,10 @@ def test_the_last_of_all_items_are_not_waited_for() -> None:
     """Planted bug: items that are taken already are counted among those that chance can find,
     so the last of n takes n tries.
     """
-    every, bits = 6000, CountedBits()
+    every, bits = 6000, Recited(0)
     chosen = items_of_the_highest(np.full(every, every), Tally([7] * every, 1), Draws(bits))
     assert sorted(chosen) == [*range(every)]
-    assert bits.reads < every / 2
+    assert len(bits.sizes) < every / 2
 
 
 @pytest.mark.parametrize(("first", "last"), [(9, 20), (6, 7), (30, 31)])

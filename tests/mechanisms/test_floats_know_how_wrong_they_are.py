@@ -117,12 +117,12 @@ def test_exp_is_within_the_error_that_exact_draws_assume() -> None:
     allowed = exact._EXP_ERROR
     assert relative_error(np.exp, arguments) < allowed
     few = arguments[:: len(arguments) // 997]
-    assert (
-        relative_error(lambda x: np.array([np.exp(x[i : i + 1])[0] for i in range(len(x))]), few)
-        < allowed
-    )
-    assert relative_error(lambda x: np.exp(np.repeat(x, 3)[::3]), few) < allowed
-    assert relative_error(lambda x: np.array([math.exp(each) for each in x]), few) < allowed
+    others: list[Exp] = [
+        lambda x: np.array([np.exp(x[i : i + 1])[0] for i in range(len(x))]),
+        lambda x: np.exp(np.repeat(x, 3)[::3]),
+        lambda x: np.array([math.exp(argument) for argument in x]),
+    ]
+    assert all(relative_error(exp, few) < allowed for exp in others)
 
 
 def test_an_exp_that_is_not_is_seen() -> None:

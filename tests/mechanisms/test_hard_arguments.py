@@ -48,23 +48,20 @@ def test_an_engines_rows_select_what_the_whole_vector_selects(name: str) -> None
 
 
 @ALL_LIMITED
-def test_an_engine_without_rows_is_answered_not_refused(name: str) -> None:
-    """An error would tell that nobody is there."""
+def test_limited_domains_take_any_public_number_and_no_rows(name: str) -> None:
+    """delta below float64's range, epsilon far above 1, and counts 2**61 apart. An error without
+    rows would tell that nobody is there.
+    """
     mechanism = built(name)
     for made in (
-        mechanism.select([], bits=SystemBits()),
-        mechanism.select_from_top([], [], bits=SystemBits()),
-        mechanism.select([0, 0, 0, 0], bits=SystemBits()),
+        mechanism.select([]),
+        mechanism.select([0] * 4),
+        mechanism.select_from_top([], []),
     ):
         assert (tuple(made), made.stopped, made.outputs) == ((), True, 1)
-
-
-@ALL_LIMITED
-def test_limited_domains_take_any_public_number(name: str) -> None:
-    """delta below float64's range, epsilon far above 1, and counts 2**61 apart."""
-    mechanism = built(name, delta=TINY, epsilon=10**15)
-    assert mechanism.select([HUGE, 0, 0, 5, HUGE - 1], bits=SystemBits()) == (0, 4)
-    assert mechanism.privacy_loss().delta == TINY
+    extreme = built(name, delta=TINY, epsilon=10**15)
+    assert extreme.select([HUGE, 0, 0, 5, HUGE - 1], bits=SystemBits()) == (0, 4)
+    assert extreme.privacy_loss().delta == TINY
 
 
 def test_a_rest_far_behind_the_items_already_selected_is_still_drawn_from() -> None:
@@ -130,7 +127,6 @@ NO_COUNTS: dict[str, Any] = {
     "nested": [[9412, 9413]] * 4,
     "none": None,
     "objects": np.array([9412] * 4, dtype=object),
-    "set": {9412, 9413, 9414, 9415},
     "text": "9412",
     "times": np.array([9412] * 4, dtype="datetime64[s]"),
     "unsigned": np.array([2**64 - 9412] * 4, dtype=np.uint64),
@@ -177,7 +173,7 @@ def test_what_is_private_and_no_number_is_refused_by_the_noise() -> None:
         lattice.perturb([True])
     with pytest.raises(ParameterError, match="point must be ints or Fractions"):
         HexagonalLattice.for_epsilon(Fraction(1)).perturb(cast("Any", (True, half)))
-    people: Any = [[[0.5]], [["1"]], ["12"], [b"12"], [{0: 1}], [None], [np.array([0.5])]]
+    people: Any = [[[0.5]], [["1"]], ["12"], [{0: 1}], [None], [np.array([0.5])]]
     for person in people:
         with pytest.raises(ParameterError, match="likes must be"):
             covariance(person, 3)
@@ -191,7 +187,7 @@ def test_public_numbers_have_an_upper_bound() -> None:
     threshold = {**shared, "delta": Fraction(1, 9)}
     with pytest.raises(ParameterError, match="domain must be one of"):
         LimitedDomain(k=2, kbar=4, domain=cast("Any", "bogus"), **threshold)
-    for most in (2**32, 10**400, 10**5000):
+    for most in (2**32, 10**5000):
         with pytest.raises(ParameterError, match=f"k must be an int of at most {2**32 - 1}"):
             Joint(k=most, **shared)
         with pytest.raises(ParameterError, match="max_items_per_unit must be an int of at most"):
@@ -200,10 +196,7 @@ def test_public_numbers_have_an_upper_bound() -> None:
             LimitedDomain(k=1, kbar=most, **threshold)
 
 
-BEYOND = (Fraction(10**400), 2**1024, 10**5000, 2**256 + 1, Fraction(1, 10**400))
-
-
-@pytest.mark.parametrize("epsilon", BEYOND, ids=("400", "1024", "5000", "256", "tiny"))
+@pytest.mark.parametrize("epsilon", [10**5000, 2**256 + 1, TINY], ids=("5000", "256", "tiny"))
 def test_an_epsilon_that_no_float_holds_is_refused_with_its_limit(epsilon: Fraction | int) -> None:
     """Planted bug: only its sign is looked at, and a choice ends in an OverflowError."""
     for name in MECHANISMS:

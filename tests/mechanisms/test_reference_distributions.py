@@ -12,20 +12,20 @@ from collections import defaultdict
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from math import log
+from math import exp, log
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import pytest
 from guarantees.audit.enumeration import law_of
 from mechanisms.streams import ShakeBits, p_value
 
-from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE
+from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighboringRelation
 from askew.mechanisms import (
     Canonical,
     Joint,
+    LaplaceCounts,
     LimitedDomain,
-    Lipschitz,
     OneShot,
     Peeling,
     PermuteAndFlip,
@@ -37,7 +37,6 @@ from askew.mechanisms import (
 from askew.mechanisms.limited_domain import Domain, top_of_rows
 from askew.mechanisms.tally import Tally
 from askew.mechanisms.weights import Draws
-from askew.noise.randomness import RandomBits
 
 
 class Setting(NamedTuple):
@@ -50,10 +49,6 @@ class Setting(NamedTuple):
     kbar: int
     delta: Fraction
     max_items: int | None
-
-
-class Selects(Protocol):
-    def select(self, counts: list[int], *, bits: RandomBits) -> tuple[int, ...]: ...
 
 
 def _settings() -> dict[Setting, dict[str, float]]:
@@ -75,11 +70,9 @@ def _settings() -> dict[Setting, dict[str, float]]:
 
 REFERENCE = _settings()
 DRAWS = 1000
-HALF, MORE = Fraction(1, 2), Fraction(3, 4)
 ONE, SWAP = ADD_OR_REMOVE_ONE, REPLACE_ONE
-Build = Callable[[int, Fraction], Selects]
-ENUMERATED: dict[str, Callable[[int, Fraction], Canonical | Joint | Lipschitz | OneShot | Peeling]]
-ENUMERATED = {
+Build = Callable[[int, Fraction], Any]
+ENUMERATED: dict[str, Build] = {
     "em_peel": lambda k, e: Peeling(k=k, epsilon=e, neighbors=ONE),
     "em_peel_swap": lambda k, e: Peeling(k=k, epsilon=e, neighbors=SWAP),
     "em_peel_set": lambda k, e: OneShot(k=k, epsilon=e, neighbors=ONE, noise="gumbel"),
@@ -89,7 +82,7 @@ ENUMERATED = {
     "canonical_g0.5": lambda k, e: Canonical(k=k, epsilon=e, neighbors=ONE, clipped=True),
     "canonical_g1.0": lambda k, e: Canonical(k=k, epsilon=e, neighbors=ONE, gamma=1),
     "canonical_g0.75": lambda k, e: Canonical(
-        k=k, epsilon=e, neighbors=ONE, gamma=MORE, clipped=True
+        k=k, epsilon=e, neighbors=ONE, gamma=Fraction(3, 4), clipped=True
     ),
     "canonical_g0.5_swap": lambda k, e: Canonical(k=k, epsilon=e, neighbors=SWAP, clipped=True),
     "canonical_g0.5_unclipped": lambda k, e: Canonical(k=k, epsilon=e, neighbors=ONE),
@@ -165,13 +158,15 @@ def limited(setting: Setting) -> LimitedDomain:
     )
 
 
+def p_of(mechanism: Any, setting: Setting) -> float:
+    counts, bits = list(setting.counts), ShakeBits(name_of(setting))
+    return p_value(lambda: label(mechanism.select(counts, bits=bits)), REFERENCE[setting], DRAWS)
+
+
 @pytest.mark.thin
 @pytest.mark.parametrize("setting", settings(SAMPLED), ids=name_of)
 def test_sampled_frequencies_fit_the_reference(setting: Setting) -> None:
-    mechanism = SAMPLED[setting.mechanism](setting.k, setting.epsilon)
-    counts, bits = list(setting.counts), ShakeBits(name_of(setting))
-    p = p_value(lambda: label(mechanism.select(counts, bits=bits)), REFERENCE[setting], DRAWS)
-    assert p > 1e-4
+    assert p_of(SAMPLED[setting.mechanism](setting.k, setting.epsilon), setting) > 1e-4
 
 
 IN_ONE_PASS = [s for s in settings(ENUMERATED) if s.mechanism.startswith("em_peel")]
@@ -184,10 +179,7 @@ def test_one_pass_of_gumbel_noise_has_the_law_of_k_choices(
 ) -> None:
     """Planted bug: the rate of k choices given to each of them; the noise of another family."""
     monkeypatch.setattr(value_classes, "ONE_PASS", 1)
-    mechanism = ENUMERATED[setting.mechanism](setting.k, setting.epsilon)
-    counts, bits = list(setting.counts), ShakeBits(name_of(setting))
-    p = p_value(lambda: label(mechanism.select(counts, bits=bits)), REFERENCE[setting], DRAWS)
-    assert p > 1e-4
+    assert p_of(ENUMERATED[setting.mechanism](setting.k, setting.epsilon), setting) > 1e-4
 
 
 @pytest.mark.thin
@@ -197,9 +189,7 @@ def test_one_pass_of_a_limited_domain_has_the_law_of_k_choices(
 ) -> None:
     """The stop among them, a class of kbar / delta outcomes. Planted bug: it is one outcome."""
     monkeypatch.setattr(limited_domain, "ONE_PASS", 1)
-    counts, bits, mechanism = list(setting.counts), ShakeBits(name_of(setting)), limited(setting)
-    p = p_value(lambda: label(mechanism.select(counts, bits=bits)), REFERENCE[setting], DRAWS)
-    assert p > 1e-4
+    assert p_of(limited(setting), setting) > 1e-4
 
 
 SETS = [setting for setting in settings(SAMPLED) if setting.mechanism.endswith("_set")]
@@ -215,16 +205,35 @@ def test_a_set_does_not_depend_on_which_items_are_drawn_as_one(
     """
     rare = 1e-9 - 1 - 2 * log(len(setting.counts))  # so that nothing below the k-th count is apart
     monkeypatch.setattr(value_classes, "_RARE", rare)
-    mechanism = SAMPLED[setting.mechanism](setting.k, setting.epsilon)
-    counts, bits = list(setting.counts), ShakeBits(name_of(setting))
-    p = p_value(lambda: label(mechanism.select(counts, bits=bits)), REFERENCE[setting], DRAWS)
-    assert p > 1e-4
+    assert p_of(SAMPLED[setting.mechanism](setting.k, setting.epsilon), setting) > 1e-4
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLED)
 def test_the_test_of_frequencies_rejects_a_wrong_rate(name: str) -> None:
     setting = next(s for s in settings(SAMPLED) if s.mechanism == name and s.counts[0] == 10)
-    wrong = SAMPLED[name](setting.k, setting.epsilon * 2)
-    counts, bits = list(setting.counts), ShakeBits(name)
-    assert p_value(lambda: label(wrong.select(counts, bits=bits)), REFERENCE[setting], DRAWS) < 1e-7
+    assert p_of(SAMPLED[name](setting.k, setting.epsilon * 2), setting) < 1e-7
+
+
+EPSILON, GAP = Fraction(4), 3
+
+
+# times: how often max_items_per_unit counts.
+@pytest.mark.parametrize(("neighbors", "times"), [(ONE, 1), (SWAP, 2)])
+def test_the_noise_has_the_scale_of_the_whole_change(
+    neighbors: NeighboringRelation, times: int
+) -> None:
+    """P(the item that is GAP behind wins) = exp(-x) (1/2 + x/4), x = GAP / scale: the tail of the
+    difference of two Laplace variables. Planted bug: the sensitivity not doubled.
+    """
+    noisy = LaplaceCounts(k=1, epsilon=EPSILON, neighbors=neighbors, max_items_per_unit=6)
+    bits = ShakeBits(neighbors.name)
+
+    def p(scale: Fraction) -> float:
+        x = float(GAP / scale)
+        behind = exp(-x) * (0.5 + x / 4)
+        law = {"(0,)": 1 - behind, "(1,)": behind}
+        return p_value(lambda: str(noisy.select([GAP, 0], bits=bits)), law, DRAWS)
+
+    assert p(times * 6 / EPSILON) > 1e-4
+    assert p((3 - times) * 6 / EPSILON) < 1e-18  # the scale of the other relation is rejected

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import partial
@@ -39,8 +39,8 @@ def test_ln2_is_enclosed(precision: int) -> None:
     assert 0 <= Decimal(2).ln() * 2**precision - ln2(precision) < 2
 
 
-@pytest.mark.parametrize("exponent", [Fraction(-50, 3), Fraction(0), Fraction(1, 7), Fraction(900)])
-@pytest.mark.parametrize("size", [Fraction(1), Fraction(3, 70), Fraction(10**90)])
+@pytest.mark.parametrize("exponent", [Fraction(-50, 3), Fraction(0), Fraction(900)])
+@pytest.mark.parametrize("size", [Fraction(3, 70), Fraction(10**90)])
 def test_a_weight_is_enclosed_closely(size: Fraction, exponent: Fraction) -> None:
     shift = 1500
     low, high = enclose(size, exponent, shift)
@@ -61,22 +61,11 @@ def test_a_weight_far_below_the_last_place_asks_for_no_memory() -> None:
     assert Draws(ReplayBits(edge.to_bytes(8) + bytes(56))).choose(classes) >= 0
 
 
-def the_values() -> ValueClasses:
-    return ValueClasses(Tally(COUNTS, 1), Fraction(1, 3))
-
-
-def the_canonical() -> CanonicalClasses:
-    return CanonicalClasses(Tally(COUNTS, 4), 4, Fraction(1, 2), Fraction(1, 5), clipped=False)
-
-
-def the_joint() -> JointClasses:
-    return JointClasses(SequenceLosses(Tally(COUNTS, 4), 4), Fraction(1, 5), None)
-
-
-SOURCES: dict[str, Callable[[], Classes]] = {
-    "values": the_values,
-    "canonical": the_canonical,
-    "joint": the_joint,
+TALLY, FIFTH = Tally(COUNTS, 4), Fraction(1, 5)
+SOURCES: dict[str, Classes] = {
+    "values": ValueClasses(TALLY, Fraction(1, 3)),
+    "canonical": CanonicalClasses(TALLY, 4, Fraction(1, 2), FIFTH, clipped=False),
+    "joint": JointClasses(SequenceLosses(TALLY, 4), FIFTH, None),
 }
 
 
@@ -86,7 +75,7 @@ def test_a_uniform_2_to_the_minus_150_beside_an_edge_selects_the_right_bucket(
     source: str, side: int
 ) -> None:
     """Every edge of every bucket, far below what float64 and 128 bits can tell apart."""
-    classes = SOURCES[source]()
+    classes = SOURCES[source]
     keys = [int(key) for part in classes.table(300.0).parts for key in part().keys]
     weights = [sum(classes.enclose(key, BITS)) for key in keys]
     running, total = 0, sum(weights)
@@ -166,11 +155,11 @@ def test_a_long_part_is_trusted_less(parts: int) -> None:
     assert exact._filtered(table, int((0.25 + 16 * beside) * 2**64)) is not None
 
 
-def octets(*each: int) -> bytes:
-    return b"".join(word.to_bytes(8) for word in each)
+def octets(*words: int) -> bytes:
+    return b"".join(word.to_bytes(8) for word in words)
 
 
-@pytest.mark.parametrize("limit", [1, 2, 3, 7, 8, 10**6 + 3, 2**62 + 1])
+@pytest.mark.parametrize("limit", [1, 3, 8, 2**62 + 1])
 def test_below_each_takes_all_words_but_the_excess_over_a_multiple_of_the_limit(limit: int) -> None:
     """Words that follow each other have residues that do: a multiple of them has each as often."""
     excess = 2**64 % limit

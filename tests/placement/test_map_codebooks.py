@@ -52,7 +52,7 @@ def test_the_enumerated_law_is_that_of_the_lattice() -> None:
     assert odds[row] == pytest.approx((_Q / (_Q + 1)) ** steps(-5, 3) / (1 + 6 * _Q * (_Q + 1)))
 
 
-@pytest.mark.parametrize("k", [2, 3, 5, 8, 20, 40, 64])
+@pytest.mark.parametrize("k", [2, 8, 20, 64])
 def test_the_stated_cost_is_that_of_the_whole_law(k: int) -> None:
     found = place_on_map(1.0, k)
     allowed = 4 * found.standard_error + 2e-3 * found.cost  # the enumerated lattice is coarse
@@ -74,7 +74,7 @@ def test_the_bound_is_that_of_balls_as_large_as_a_hexagon(k: int) -> None:
     assert place_on_map(1.0, k).certificate.lower_bound == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("k", [1, 5, 20, 64])
+@pytest.mark.parametrize("k", [1, 20])
 def test_a_devices_own_draws_pay_what_is_stated(k: int) -> None:
     """Rounding to the lattice and to its grain is among them: it adds less than 1 %."""
     found = place_on_map(float(TOWN.epsilon), k)
@@ -103,15 +103,3 @@ def test_every_size_is_shipped_nearest_first_and_each_costs_less_than_the_one_be
         assert book.standard_error < 0.002 * book.cost
     assert (np.diff([book.cost for book in books]) < 0).all()
     np.testing.assert_array_equal(place_on_map(1.0, 70).offsets, books[-1].offsets)
-
-
-def test_every_result_stands_in_the_middle_of_those_whom_it_serves() -> None:
-    """The geometric median of a cell is where the unit vectors toward its points cancel."""
-    offsets = place_on_map(1.0, 20).offsets
-    places, odds = enumerated()
-    served = cKDTree(offsets).query(places)[1]
-    away = offsets[served] - places
-    pull = odds[:, None] * away / np.maximum(np.hypot(*away.T), 1e-12)[:, None]
-    for row in range(20):
-        mine = served == row
-        assert np.hypot(*pull[mine].sum(axis=0)) <= 0.03 * odds[mine].sum()

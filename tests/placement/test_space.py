@@ -12,17 +12,11 @@ from askew.placement import Identity, Laplace, Power, laplace_line, place, rule
 from askew.placement.problem import Norm
 from askew.placement.rule import Law, expected_cost, shipped, shipped_sizes
 
-MEAN: dict[Norm, dict[int, float]] = {
-    "l1": {2: 1.62, 3: 2.10, 5: 2.86, 8: 3.75},
-    "l2": {2: 2, 3: 3, 5: 5, 8: 8},
-}
+MEAN: dict[Norm, dict[int, float]] = {"l1": {2: 1.62, 3: 2.10, 8: 3.75}, "l2": {2: 2, 5: 5, 8: 8}}
 TABLE: list[tuple[Norm, int, int, float]] = [
-    ("l1", 2, 4, 0.646), ("l1", 2, 16, 0.355), ("l1", 2, 64, 0.190),
-    ("l1", 3, 4, 0.754), ("l1", 3, 16, 0.497), ("l1", 3, 64, 0.333),
-    ("l1", 5, 4, 0.855), ("l1", 5, 16, 0.642), ("l1", 5, 64, 0.504),
+    ("l1", 2, 4, 0.646), ("l1", 2, 64, 0.190), ("l1", 3, 4, 0.754), ("l1", 3, 64, 0.333),
     ("l1", 8, 4, 0.910), ("l1", 8, 16, 0.737), ("l1", 8, 64, 0.646),
-    ("l2", 2, 16, 0.368), ("l2", 2, 64, 0.196), ("l2", 3, 16, 0.521), ("l2", 3, 64, 0.347),
-    ("l2", 5, 16, 0.682), ("l2", 5, 64, 0.540), ("l2", 8, 16, 0.789), ("l2", 8, 64, 0.683),
+    ("l2", 2, 16, 0.368), ("l2", 2, 64, 0.196), ("l2", 5, 16, 0.682), ("l2", 8, 64, 0.683),
 ]  # fmt: skip
 LAWS: list[tuple[Norm, Norm]] = [("l1", "l1"), ("l1", "l2"), ("l2", "l2")]
 
@@ -37,7 +31,7 @@ def test_codebooks_are_as_good_as_the_reference(metric: Norm, d: int, k: int, ra
 
 
 @pytest.mark.parametrize(("noise", "disutility"), LAWS)
-@pytest.mark.parametrize("d", [2, 5, 16])
+@pytest.mark.parametrize("d", [2, 16])
 def test_the_stated_cost_is_met_on_fresh_samples(noise: Norm, disutility: Norm, d: int) -> None:
     """Both means have a standard error; five of them is a false alarm in a million."""
     for k in (2, 16, 256):
@@ -50,7 +44,7 @@ def test_the_stated_cost_is_met_on_fresh_samples(noise: Norm, disutility: Norm, 
 
 
 @pytest.mark.parametrize(("noise", "disutility"), LAWS)
-@pytest.mark.parametrize("d", range(2, 17))
+@pytest.mark.parametrize("d", [2, 3, 8, 16])
 def test_every_dimension_is_shipped_and_more_points_cost_less(
     noise: Norm, disutility: Norm, d: int
 ) -> None:
@@ -76,11 +70,8 @@ def test_a_size_that_is_not_shipped_gets_a_smaller_codebook_or_a_grid() -> None:
 
 
 def test_a_callable_pays_its_constant_part_in_space_too() -> None:
-    def raised(t: np.ndarray[tuple[int], np.dtype[np.float64]]) -> object:
-        return 5 + np.sqrt(t)
-
     plain = place(Laplace(1.0, 2), Power(0.5), 3)
-    found = place(Laplace(1.0, 2), raised, 3)
+    found = place(Laplace(1.0, 2), lambda t: 5 + np.sqrt(t), 3)
     assert found.cost == pytest.approx(5 + plain.cost, rel=1e-6)
     assert found.certificate.lower_bound > 5
 
@@ -93,13 +84,12 @@ def test_the_cross_beats_the_grid_and_loses_to_the_codebook() -> None:
     assert book.cost < arms < 0.76 * MEAN["l1"][8]
 
 
-@pytest.mark.parametrize("k", range(1, 40))
+@pytest.mark.parametrize("k", [1, 2, 7, 12, 30, 39])
 @pytest.mark.parametrize("dimension", [2, 3])
 def test_the_grid_is_the_best_of_all_factorizations(k: int, dimension: int) -> None:
-    candidates = [
-        counts
+    best = min(
+        sum(laplace_line.line_cost(1.0, count) for count in counts)
         for counts in itertools.product(range(1, k + 1), repeat=dimension)
         if math.prod(counts) <= k
-    ]
-    best = min(sum(laplace_line.line_cost(1.0, count) for count in counts) for counts in candidates)
+    )
     assert rule.cost(1.0, rule.best_factors(k, dimension)) == pytest.approx(best, rel=1e-12)

@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
+from itertools import count, islice, product
 from pathlib import Path
 from typing import Any, Final
 
@@ -64,12 +64,7 @@ from askew.wire.places import (  # noqa: E402
     places_to_bytes,
 )
 from askew.wire.queries import query_to_bytes  # noqa: E402
-from askew_client.near.pick import (  # noqa: E402
-    is_open,
-    judged,
-    missing,
-    preferences_of,
-)
+from askew_client.near.pick import is_open, judged, missing, preferences_of  # noqa: E402
 from askew_client.near.sources import MapSource, results_of  # noqa: E402
 from askew_client.settings.regions import countries  # noqa: E402
 from askew_client.settings.settings import LEVELS, Caps, ClientSettings  # noqa: E402
@@ -130,16 +125,12 @@ def positions(region: int, rng: random.Random) -> Iterator[Position]:
 
 def draws() -> Iterator[Row]:
     """Region, level, latitude, longitude, then the signal in microdegrees; the seed is the row."""
-    rng = random.Random(31)
-    for region in range(len(COUNTRIES)):
-        for level in LEVELS:
-            each = positions(region, rng)
-            for _ in range(DRAWS_EACH):
-                seed = region * len(LEVELS) * DRAWS_EACH + [*LEVELS].index(level) * DRAWS_EACH + _
-                at = next(each)
-                noise = noise_of(level, region)
-                signal = noise.perturb(at, COUNTRIES[region].region, TapeBits(seed))
-                yield [region, level, at.latitude, at.longitude, *signal]
+    rng, seeds = random.Random(31), count()
+    for region, level in product(range(len(COUNTRIES)), LEVELS):
+        area, noise = COUNTRIES[region].region, noise_of(level, region)
+        for at in islice(positions(region, rng), DRAWS_EACH):
+            signal = noise.perturb(at, area, TapeBits(next(seeds)))
+            yield [region, level, at.latitude, at.longitude, *signal]
 
 
 CLOSE: Final[Sequence[Kind]] = ("heads", "tails", "later heads", "later tails")
@@ -232,13 +223,9 @@ def roundings() -> Iterator[Row]:
     exact += [(Fraction(n), Fraction(m)) for n, m in ((90, 180), (91, -180), (-95, 181), (0, 540))]
     exact += [(Fraction(0), Fraction(180) + side * half) for side in (-1, 0, 1)]
     exact += [(Fraction(0), Fraction(-180) + side * half) for side in (-1, 0, 1)]
-    exact += [
-        (
-            Fraction(rng.randrange(-(10**12), 10**12), 10**10 + 7),
-            Fraction(rng.randrange(10**13), 7**13),
-        )
-        for _ in range(40)
-    ]
+    for _ in range(40):
+        north = Fraction(rng.randrange(-(10**12), 10**12), 10**10 + 7)
+        exact.append((north, Fraction(rng.randrange(10**13), 7**13)))
     for latitude, longitude in exact:
         yield [str(latitude), str(longitude), *microdegrees(latitude, longitude)]
 
@@ -462,9 +449,8 @@ def ranked(  # noqa: PLR0917  # all that an order depends on
     """
     preferences = preferences_of(text)
     source = source_of(card, query, true)
-    for slate, asked in zip(
-        places_from_bytes(reply, card, query), card.asked(query.collection), strict=True
-    ):
+    slates = places_from_bytes(reply, card, query)
+    for slate, asked in zip(slates, card.asked(query.collection), strict=True):
         if not all(source.holds(each.coordinates) for each in slate.listings):
             raise Malformed("the answer has an item outside the server's own space")
         distances = [source.distance(each.coordinates) for each in slate.listings]
@@ -618,10 +604,7 @@ def ledgers() -> Iterator[dict[str, Any]]:
             done = [step_of(store, *step.split()) for step in steps.split(";")]
             account = store.account()
             entries = [
-                [
-                    *(e.kind, e.handle, e.month, str(e.epsilon_per_km)),
-                    None if e.signal is None else e.signal.hex(),
-                ]
+                [e.kind, e.handle, e.month, str(e.epsilon_per_km), e.signal and e.signal.hex()]
                 for e in account.entries
             ]
             three = caps.places_lifetime, caps.places_monthly, caps.places_draw

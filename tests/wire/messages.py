@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,24 +28,13 @@ from askew.wire.v1 import retrieval_pb2 as pb
 HOSTILE_TEXTS = {
     "an escape sequence that clears the screen": "\x1b[2J",
     "an escape sequence in eight bits": "\x9b2J",
-    "a title that sets the window's name": "\x1b]0;owned\x07",
     "a line break": "Alien\nThe server is fine",
-    "a carriage return": "Alien\rHeat",
-    "a backspace": "Alien\b",
-    "a NUL": "Alien\0",
     "a direction override": "Alien \u202efdp.exe",
-    "a line separator": "Alien\u2028Heat",
-    "501 characters": "x" * 501,
     "a megabyte": "x" * 2**20,
     "nothing": "",
 }
-TERMS = PayWhatYouGet(
-    k_star=100,
-    l_star=10,
-    epsilon=Fraction(1, 10),
-    delta=Fraction(1, 10**9),
-    slack=Fraction(1, 10**8),
-)
+DELTA, SLACK = Fraction(1, 10**9), Fraction(1, 10**8)
+TERMS = PayWhatYouGet(k_star=100, l_star=10, epsilon=Fraction(1, 10), delta=DELTA, slack=SLACK)
 BUDGET = BudgetStatus(TERMS, outputs=30, calls=4)
 LOSS = ApproximateDP(Fraction(1), Fraction(1, 10**6), ADD_OR_REMOVE_ONE)
 RELEASE = Release(7, "films", "limited-domain", 3, ("Alien", "Brazil"), True, True, LOSS, 10)
@@ -73,59 +63,36 @@ def with_neighbors(n_items: int, neighbors: Neighbors) -> bytes:
     return catalog_to_bytes(replace(card, catalog_version=catalog.version), catalog)
 
 
+def of(message: Any, parse: Callable[[bytes], object], value: object) -> Sent:
+    return Sent(type(message), message.SerializeToString(), parse, value)
+
+
 ASK, REPLY, CARD = pb.RetrieveRequest, pb.RetrieveResponse, pb.GetModelCardResponse
+CARDS = taste.CARD, metric.MAP_CARD, metric.AXES_CARD
+OF_TASTES, OF_PLACE, OF_AXES = (partial(query_from_bytes, card=card) for card in CARDS)
+PLACES = partial(places_from_bytes, card=metric.MAP_CARD, query=metric.QUERY)
+POSTS = partial(places_from_bytes, card=metric.AXES_CARD, query=metric.AXES_QUERY)
 P = popularity_pb2
 SENT: dict[str, Sent] = {
-    "query": Sent(
-        ASK, taste.REQUEST_BYTES, lambda data: query_from_bytes(data, taste.CARD), taste.QUERY
-    ),
-    "place": Sent(
-        ASK,
-        metric.REQUEST_BYTES,
-        lambda data: query_from_bytes(data, metric.MAP_CARD),
-        metric.QUERY,
-    ),
-    "axes": Sent(
-        ASK,
-        metric.AXES_REQUEST_BYTES,
-        lambda data: query_from_bytes(data, metric.AXES_CARD),
-        metric.AXES_QUERY,
-    ),
-    "slate": Sent(REPLY, taste.REPLY_BYTES, lambda data: slate_from_bytes(data, taste.CARD, 3)),
-    "places": Sent(
-        REPLY,
-        metric.REPLY_BYTES,
-        lambda data: places_from_bytes(data, metric.MAP_CARD, metric.QUERY),
-        (metric.REPLY,),
-    ),
-    "posts": Sent(
-        REPLY,
-        metric.AXES_REPLY_BYTES,
-        lambda data: places_from_bytes(data, metric.AXES_CARD, metric.AXES_QUERY),
-        (metric.POSTS,),
-    ),
+    "query": Sent(ASK, taste.REQUEST_BYTES, OF_TASTES, taste.QUERY),
+    "place": Sent(ASK, metric.REQUEST_BYTES, OF_PLACE, metric.QUERY),
+    "axes": Sent(ASK, metric.AXES_REQUEST_BYTES, OF_AXES, metric.AXES_QUERY),
+    "slate": Sent(REPLY, taste.REPLY_BYTES, partial(slate_from_bytes, card=taste.CARD, k=3)),
+    "places": Sent(REPLY, metric.REPLY_BYTES, PLACES, (metric.REPLY,)),
+    "posts": Sent(REPLY, metric.AXES_REPLY_BYTES, POSTS, (metric.POSTS,)),
     "card": Sent(CARD, taste.CARD_BYTES, card_from_bytes, taste.CARD),
     "map card": Sent(CARD, metric.CARD_BYTES, metric_card_from_bytes, metric.MAP_CARD),
     "axes card": Sent(CARD, metric.AXES_CARD_BYTES, metric_card_from_bytes, metric.AXES_CARD),
     "held": Sent(pb.CatalogFile, taste.BODY, catalog_from_body),
     "neighbors": Sent(pb.CatalogFile, with_neighbors(5, NEIGHBORS)[HEAD_BYTES:], catalog_from_body),
-    "charge": Sent(
-        P.GetReleaseRequest,
-        P.GetReleaseRequest(charge=7).SerializeToString(),
-        releases.charge_from_bytes,
-        7,
-    ),
-    "page request": Sent(
-        P.ListReleasesRequest,
-        P.ListReleasesRequest(dataset="films", after=6).SerializeToString(),
+    "charge": of(P.GetReleaseRequest(charge=7), releases.charge_from_bytes, 7),
+    "page request": of(
+        P.ListReleasesRequest(dataset="films", after=6),
         releases.page_request_from_bytes,
         ("films", 6),
     ),
     "question": Sent(
-        P.TopKRequest,
-        releases.question_to_bytes(QUESTION),
-        releases.question_from_bytes,
-        QUESTION,
+        P.TopKRequest, releases.question_to_bytes(QUESTION), releases.question_from_bytes, QUESTION
     ),
     "answer": Sent(
         P.TopKResponse,
@@ -133,16 +100,10 @@ SENT: dict[str, Sent] = {
         releases.answer_from_bytes,
         (RELEASE, DOCUMENT, BUDGET),
     ),
-    "budget request": Sent(
-        P.GetBudgetRequest,
-        releases.budget_request_to_bytes("films"),
-        releases.budget_request_from_bytes,
-        "films",
+    "budget request": of(
+        P.GetBudgetRequest(dataset="films"), releases.budget_request_from_bytes, "films"
     ),
     "budget": Sent(
-        P.GetBudgetResponse,
-        releases.budget_to_bytes(BUDGET),
-        releases.budget_from_bytes,
-        BUDGET,
+        P.GetBudgetResponse, releases.budget_to_bytes(BUDGET), releases.budget_from_bytes, BUDGET
     ),
 }

@@ -17,7 +17,7 @@ import pytest
 from google.protobuf.message import Message
 from wire import metric_world as metric
 from wire.messages import HOSTILE_TEXTS, SENT
-from wire.taste_world import BODY, CARD, CATALOG, FILE, REPLY_BYTES, REQUEST_BYTES
+from wire.taste_world import CARD, CATALOG, FILE, REPLY_BYTES, REQUEST_BYTES
 
 from askew.catalog.catalog_file import HEAD_BYTES, FileHead
 from askew.errors import (
@@ -45,7 +45,6 @@ NAN, INF = float("nan"), float("inf")
 STEPS = np.tile(np.linspace(-2, 2, 33), 2).tolist()  # knots of two dimensions
 REGION, AXES, KIND = "metric_space.region", "metric_space.axes.axes", "collections.1.attributes.0"
 AXIS, AT = f"{AXES}.0", "listings.0.coordinates"
-PLACES = SENT["map card"].message.collections[0]
 UNKNOWN = pb.AttributeValue()
 FOUR = [pb.Axis(name=f"a{n}", unit="km", high=1, scale=1) for n in range(4)]
 OF_MAP, OF_AXES = SENT["place"].message.map, SENT["axes"].message.lattice
@@ -85,38 +84,27 @@ def wide(dimension: int, ranking: int) -> pb.FeatureSpace:
 HOSTILE: dict[str, dict[str, Case]] = {
     "query": {
         "a coordinate too few": ("values", [0], DimensionMismatch),
-        "a coordinate too many": ("values", [0, 0, 0], DimensionMismatch),
         "a coordinate below the limit": ("values", [0, -(2**31)], OutOfRange),
         "a collection": ("collection", 0, StaleSpace),
         "no Monday": ("catalog_date", 0, StaleSpace),
-        "k = 0": ("k", 0, OutOfRange),
         "k = 6 of 5 items": ("k", 6, OutOfRange),
-        "a step exponent of 21": ("lattice.step_exponent", 21, OutOfRange),
         "an inverse rate of 0": ("lattice.inverse_rate", 0, OutOfRange),
-        "an inverse rate of 4097": ("lattice.inverse_rate", 4097, OutOfRange),
         "no mechanism": ("lattice", CLEARED, Malformed),
         "the noise of a map": ("map", OF_MAP, StaleSpace),
     },
     "place": {
-        "no position": ("values", [], OutOfRange),
         "a latitude alone": ("values", [0], OutOfRange),
         "a latitude beyond the pole": ("values", [90_000_001, 0], OutOfRange),
-        "a longitude beyond 180 degrees": ("values", [0, 180_000_001], OutOfRange),
         "k = 0": ("k", 0, OutOfRange),
         "k = 6 of at most 5": ("k", 6, OutOfRange),
         "no collection": ("collection", CLEARED, StaleSpace),
         "a collection of another number": ("collection", 3, NotFound),
         "rows of no Monday": ("holds_rows", True, StaleSpace),
         "the noise of axes": ("lattice", OF_AXES, StaleSpace),
-        "a step exponent of 21": ("map.step_exponent", 21, OutOfRange),
-        "an inverse rate of 0": ("map.inverse_rate", 0, OutOfRange),
-        "no cosine": ("map.cosine", 0, OutOfRange),
         "the cosine of 75.1 degrees": ("map.cosine", 16851, OutOfRange),
     },
     "axes": {
         "a coordinate too few": ("values", [0], DimensionMismatch),
-        "a coordinate too many": ("values", [0, 0, 0], DimensionMismatch),
-        "below the limit of the wire": ("values", [-(2**31), 0], OutOfRange),
         "no Monday": ("catalog_date", 0, StaleSpace),
         "no collection": ("collection", CLEARED, StaleSpace),
         "another collection": ("collection", 7, NotFound),
@@ -125,20 +113,17 @@ HOSTILE: dict[str, dict[str, Case]] = {
     },
     "slate": {
         "no items": ("item_ids", [], Malformed),
-        "an item too few": ("item_ids", [0, 2], Malformed),
         "an item twice": ("item_ids", [0, 2, 2], OutOfRange),
         "an item beyond the catalog": ("item_ids", [0, 2, 5], OutOfRange),
         "a catalog version cut short": ("catalog_version", bytes(15), Malformed),
         "another catalog": ("catalog_version", bytes(16), StaleSpace),
         "an item's words too few": ("items", [pb.Item(title="A"), pb.Item(title="B")], Malformed),
-        "an item without a title": ("items.1.title", "", OutOfRange),
         "a byte of codes too few": ("codes", bytes(5), Malformed),
         "something after an item's last code": ("codes", b"\0\0\0\x10\0\0", Malformed),
         "the number of a collection": ("collection", 0, Malformed),
     },
     "places": {
         "an item twice": ("listings.1.item", 0, OutOfRange),
-        "no items": ("listings", [], Malformed),
         "item ids beside": ("item_ids", [0, 2, 4], Malformed),
         "boosts beside": ("boosts", bytes(4), Malformed),
         "codes beside": ("codes", bytes(4), Malformed),
@@ -149,56 +134,41 @@ HOSTILE: dict[str, dict[str, Case]] = {
         "no collection": ("collection", CLEARED, Malformed),
         "an item beyond the collection": ("listings.2.item", 5, OutOfRange),
         "a latitude alone": (AT, [1.0], OutOfRange),
-        "a NaN": (AT, [NAN, 0.0], OutOfRange),
         "a latitude beyond the pole": (AT, [90.0001, 0.0], OutOfRange),
-        "a longitude beyond 180 degrees": (AT, [0.0, 180.0001], OutOfRange),
         "a value too few": ("listings.0.values", [UNKNOWN] * 3, OutOfRange),
         "a number for a category": ("listings.0.values.0.number", 1.0, OutOfRange),
         "text for a number": ("listings.0.values.1.text", "a", OutOfRange),
         "a NaN price": ("listings.0.values.1.number", NAN, OutOfRange),
-        "a number for a flag": ("listings.0.values.2.number", 1.0, OutOfRange),
     },
     "posts": {
         "beyond the end of an axis": (AT, [800.1, 1.0], OutOfRange),
-        "beyond the other": (AT, [1.0, 24.1], OutOfRange),
-        "one value": (AT, [1.0], OutOfRange),
-        "three values": (AT, [1.0, 1.0, 1.0], OutOfRange),
         "a NaN": (AT, [NAN, 1.0], OutOfRange),
     },
     "card": {
         "no dimension": ("space.knots", [], Malformed),
         "knots of another dimension": ("space.knots", STEPS[:33], Malformed),
         "knots that do not increase": ("space.knots", [*STEPS[33:], *[1.0] * 33], OutOfRange),
-        "a NaN knot": ("space.knots", [NAN, *STEPS[1:]], OutOfRange),
         "knots closer than a device can tell": (
             "space.knots",
             [*(1e-12 * i for i in range(33)), *STEPS[33:]],
             OutOfRange,
         ),
-        "no directions": ("space.directions", b"", Malformed),
         "a NaN direction": ("space.directions", scales(*[0] * 5, NAN), OutOfRange),
         "no origin": ("space.origin", b"", Malformed),
         "half a number for an origin": ("space.origin", bytes(14), Malformed),
         "an infinite origin": ("space.origin", scales(0, 0, INF), OutOfRange),
-        "a clip of zero": ("space.clip", 0.0, OutOfRange),
         "a NaN clip": ("space.clip", NAN, OutOfRange),
-        "no least likes": ("space.least_likes", 0, OutOfRange),
         "a NaN unit": ("space.unit", NAN, OutOfRange),
         "a unit with too many digits": ("space.unit", 1.1, OutOfRange),
         "a scale too many": ("space.scales", scales(1, 1, 1, 1), Malformed),
         "a scale that overflows": ("space.scales", scales(1, 1, 3e38), OutOfRange),
         "no default items": ("n_default", 0, OutOfRange),
         "more default items than items": ("n_default", 6, OutOfRange),
-        "a scale of one rating": ("space.lowest_rating", 5.0, OutOfRange),
-        "a scale from NaN": ("space.lowest_rating", NAN, OutOfRange),
-        "a scale to NaN": ("space.highest_rating", NAN, OutOfRange),
-        "everything liked": ("space.like_from", 1.0, OutOfRange),
         "nothing liked": ("space.like_from", 5.5, OutOfRange),
         "no items": ("n_items", 0, OutOfRange),
         "more items than fit a device": ("n_items", 2_000_001, OutOfRange),
         "a largest slate of 0": ("max_slate_size", 0, OutOfRange),
         "a largest slate beyond the catalog": ("max_slate_size", 6, OutOfRange),
-        "17 dimensions": ("space", wide(17, 3), OutOfRange),
         "257 ranking dimensions": ("space", wide(2, 257), OutOfRange),
         "no space": ("space", CLEARED, WireError),
         "a card of places": ("metric_space.region.south", 1.0, OtherKind),
@@ -206,14 +176,10 @@ HOSTILE: dict[str, dict[str, Case]] = {
     "map card": {
         "no space": ("metric_space", CLEARED, OutOfRange),
         "neither map nor axes": ("metric_space.region", CLEARED, Malformed),
-        "an edge beyond 180 degrees": (f"{REGION}.east", 180.1, OutOfRange),
-        "an area of one meridian": (f"{REGION}.east", 5.8, OutOfRange),
         "a NaN edge": (f"{REGION}.south", NAN, OutOfRange),
         "no collections": ("collections", [], OutOfRange),
-        "a collection twice": ("collections", [PLACES] * 2, OutOfRange),
-        "257 collections": ("collections", [PLACES] * 257, OutOfRange),
-        "two collections of one number": ("collections.1.number", 2, OutOfRange),
         "two collections of one name": ("collections.1.name", "places to eat", OutOfRange),
+        "two collections of one number": ("collections.1.number", 2, OutOfRange),
         "number 256, which is all": ("collections.1.number", 256, OutOfRange),
         "a collection called *": ("collections.1.name", "*", OutOfRange),
         "slates of nothing": ("max_slate_size", 0, OutOfRange),
@@ -236,21 +202,13 @@ HOSTILE: dict[str, dict[str, Case]] = {
         "a card of titles": ("space.unit", 1.0, OtherKind),
     },
     "axes card": {
-        "a NaN axis": (f"{AXIS}.low", NAN, OutOfRange),
-        "an axis of nothing": (f"{AXIS}.high", 0.0, OutOfRange),
-        "an axis of 10^9 units": (f"{AXIS}.scale", 8e-7, OutOfRange),
         "an end of 7 digits": (f"{AXIS}.high", 800.0001, OutOfRange),
-        "a scale of a few bits more": (f"{AXIS}.scale", 100 + 2.0**-40, OutOfRange),
         "a name that clears the screen": (f"{AXIS}.name", "\x1b[2J", OutOfRange),
-        "no name": (f"{AXIS}.name", "", OutOfRange),
-        "the name of another axis": (f"{AXIS}.name", "time of day", OutOfRange),
-        "no axes": (AXES, [], OutOfRange),
         "four axes": (AXES, FOUR, OutOfRange),
     },
     "held": {
         "codes cut short": ("codes", bytes(9), Malformed),
         "words that are not packed": ("words", b"words", Malformed),
-        "a shared slate with an item twice": ("shared_slate", [0, 0, 1, 2, 3], OutOfRange),
         "a shared slate beyond the items": ("shared_slate", [0, 1, 2, 3, 5], OutOfRange),
         "a shared slate too short": ("shared_slate", [0, 1, 2, 3], Malformed),
         "another catalog than the card's": ("card.catalog_version", bytes(16), Malformed),
@@ -258,14 +216,12 @@ HOSTILE: dict[str, dict[str, Case]] = {
         "a card of places": ("card.metric_space.region.south", 1.0, OtherKind),
     },
     "neighbors": {
-        "an odd number of bytes": ("neighbors", b"\0" * 11, Malformed),
         "codes alone": ("neighbors", b"", Malformed),
         "a code too many": ("neighbor_codes", b"\x01" * 6, Malformed),
         "neighbors alone": ("neighbor_codes", b"", Malformed),
         "an item beyond the catalog": ("neighbors", b"\5\0" * 5, OutOfRange),
         "a neighbor without a code": ("neighbor_codes", b"\0" * 5, OutOfRange),
         "something after the last code": ("neighbor_codes", b"\x21" * 5, Malformed),
-        "no step": ("neighbor_step", 0.0, OutOfRange),
         "a NaN step": ("neighbor_step", NAN, OutOfRange),
         "another step than the card's catalog": ("neighbor_step", 0.25, Malformed),
     },
@@ -275,14 +231,11 @@ HOSTILE: dict[str, dict[str, Case]] = {
     },
     "page request": {"after no possible charge": ("after", 2**63, OutOfRange)},
     "question": {
-        "k = 0": ("k", 0, OutOfRange),
         "k = 1001": ("k", 1001, OutOfRange),
         "no data set": ("dataset", "", OutOfRange),
-        "a data set that clears the screen": ("dataset", "films\x1b[2J", OutOfRange),
         "a data set of 501 characters": ("dataset", "x" * 501, OutOfRange),
         "no key": ("key", "", OutOfRange),
         "a key with a blank": ("key", "a b", OutOfRange),
-        "a key with an accent": ("key", "é", OutOfRange),
         "a key of 65 characters": ("key", "a" * 65, OutOfRange),
     },
     "budget": {
@@ -301,12 +254,6 @@ TEXTS = {  # where text of a stranger stands
         "rule.prior",
     ],
 }
-
-
-@pytest.mark.parametrize("name", SENT)
-def test_these_messages_are_proper(name: str) -> None:
-    """Each message that is altered here is accepted as it stands."""
-    SENT[name].parse(SENT[name].data)
 
 
 @pytest.mark.parametrize(("name", "case"), ROWS, ids=[f"{name}, {case}" for name, case in ROWS])
@@ -342,7 +289,7 @@ def test_every_part_of_a_message_is_refused(name: str) -> None:
     assert accepted == []
 
 
-@pytest.mark.parametrize("k", [1, 2, 4, 5])
+@pytest.mark.parametrize("k", [2, 4])
 def test_a_reply_to_another_k_is_refused(k: int) -> None:
     with pytest.raises(Malformed, match=f"the answer has 3 items, {k} were asked for"):
         slate_from_bytes(REPLY_BYTES, CARD, k)
@@ -390,11 +337,6 @@ def test_the_answer_for_all_has_a_part_for_each_collection() -> None:
 
 
 HOSTILE_SPACES: dict[str, dict[str, object]] = {
-    "a scale of neighboring numbers": {
-        "lowest_rating": 1.0,
-        "like_from": 1 + 2**-52,
-        "highest_rating": 1 + 2**-52,
-    },
     "a scale of the smallest numbers": {
         "lowest_rating": 0.0,
         "like_from": 5e-324,
@@ -402,10 +344,8 @@ HOSTILE_SPACES: dict[str, dict[str, object]] = {
     },
     "a scale of the largest numbers": {"lowest_rating": -1.7e308, "highest_rating": 1.7e308},
     "the largest directions": {"directions": scales(*[1024] * 6)},
-    "the largest clip": {"clip": 1024.0},
     "the smallest clip": {"clip": 5e-324},
     "the most least likes": {"least_likes": 10_000},
-    "the smallest unit": {"unit": 2.0**-16},
     "the largest unit": {"unit": 64.0},
 }
 
@@ -428,21 +368,13 @@ def test_a_space_that_is_accepted_makes_a_profile_of_any_ratings(fields: dict[st
     assert (space.scale.is_like(lowest), space.scale.is_like(highest)) == (False, True)
 
 
-# -- held files -----------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def held() -> pb.CatalogFile:
-    return pb.CatalogFile.FromString(BODY)
-
-
-def test_words_that_unpack_to_more_than_words_do_are_refused(held: pb.CatalogFile) -> None:
+def test_words_that_unpack_to_more_than_words_do_are_refused() -> None:
     """Empty lists take 16 times as much memory again: 3 MB filled 3.4 GB by a factor of 64."""
     noise = random.Random(1).randbytes(1 << 15)
     bomb = zlib.compress(noise + pb.ItemWords(lists=[pb.Genres()] * (5 << 16)).SerializeToString())
     assert len(bomb) < len(noise) + (1 << 14)
     with pytest.raises(Malformed, match="cut short, or too large"):
-        catalog_from_body(altered(held, "words", bomb))
+        catalog_from_body(altered(SENT["held"].message, "words", bomb))
 
 
 FEWER, STEERS = "words of another number of items", "must be printable text of 1 to 500 characters"
@@ -458,16 +390,15 @@ WORDS: dict[str, tuple[Callable[[pb.ItemWords], object], str]] = {
 
 
 @pytest.mark.parametrize("case", WORDS)
-def test_words_of_no_items_are_refused(held: pb.CatalogFile, case: str) -> None:
-    change, why = WORDS[case]
+def test_words_of_no_items_are_refused(case: str) -> None:
+    (change, why), held = WORDS[case], SENT["held"].message
     words = pb.ItemWords.FromString(zlib.decompress(held.words))
     change(words)
-    held.words = zlib.compress(words.SerializeToString())
     with pytest.raises(WireError, match=why):
-        catalog_from_body(held.SerializeToString())
+        catalog_from_body(altered(held, "words", zlib.compress(words.SerializeToString())))
 
 
-@pytest.mark.parametrize("changed", [0, 8, 20, HEAD_BYTES, -1])
+@pytest.mark.parametrize("changed", [0, 8, 20, -1])
 def test_a_head_that_does_not_fit_its_body_is_refused(changed: int) -> None:
     """A byte of the name, the length, the digest, or the body."""
     bad = bytearray(FILE)
@@ -481,13 +412,7 @@ def test_a_head_that_does_not_fit_its_body_is_refused(changed: int) -> None:
 def test_the_wire_does_not_load_where_protobuf_is_not_compiled() -> None:
     """Protobuf falls back to plain Python, whose parser fails with errors of its own."""
     plain = {**os.environ, "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": "python"}
-    ran = subprocess.run(
-        [sys.executable, "-c", "from askew.wire import tastes"],
-        env=plain,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    told = "ImportError: Askew needs protobuf's compiled runtime (upb), and this is another: unset"
+    command = [sys.executable, "-c", "from askew.wire import tastes"]
+    ran = subprocess.run(command, env=plain, capture_output=True, text=True, check=False)
     assert ran.returncode == 1
-    assert ran.stderr.splitlines()[-1].startswith(told)
+    assert "ImportError: Askew needs protobuf's compiled runtime (upb)" in ran.stderr

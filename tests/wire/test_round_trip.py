@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from small_world import made_encoder, made_space
 from wire import metric_world as metric
 from wire import taste_world as taste
-from wire.messages import DOCUMENT, SENT, with_neighbors
+from wire.messages import SENT, with_neighbors
 
 from askew.catalog.catalog import Catalog, Neighbors
 from askew.catalog.catalog_file import FIRST, HEAD_BYTES, LAST, FileHead, Part
@@ -36,7 +36,7 @@ from askew.wire.places import (
     places_to_bytes,
 )
 from askew.wire.queries import query_from_bytes, query_to_bytes
-from askew.wire.releases import budget_from_bytes, document_to_bytes
+from askew.wire.releases import budget_from_bytes
 from askew.wire.tastes import card_from_bytes, card_to_bytes
 from askew.wire.v1 import popularity_pb2 as pb
 
@@ -50,8 +50,8 @@ def test_a_message_says_what_was_put_into_it(name: str) -> None:
     assert SENT[name].parse(SENT[name].data) == SENT[name].value
 
 
-@pytest.mark.parametrize("dimension", [1, 2, 16])
-@pytest.mark.parametrize("epsilon", ["1/1024", "1/1023", "4", "1024"])
+@pytest.mark.parametrize("dimension", [1, 16])
+@pytest.mark.parametrize("epsilon", ["1/1024", "1024"])
 def test_the_size_of_a_question_depends_on_the_dimension_alone(
     dimension: int, epsilon: str
 ) -> None:
@@ -88,11 +88,11 @@ def test_the_size_of_a_question_near_a_place_is_one_for_all() -> None:
     """Of positions, levels, regions, collections. Planted bug: numbers of varying length, or zeros
     that vanish.
     """
-    degrees = (0, 1, -1, 127, 128, -129, 2**14, -(2**21), 90_000_000, -90_000_000)
+    degrees = (0, 1, -1, 127, 128, 2**14, 90_000_000, -90_000_000)
     near = [metric.place_query(pair) for pair in itertools.product(degrees, repeat=2)]
     near += [replace(metric.QUERY, collection=number) for number in (0, 1, 255, 256)]
     for region in (metric.GERMANY, Region(-1, 10, 1, 12), Region(74, 0, 74.9, 1)):
-        for epsilon in ("1/1024", "0.0693", "0.277", "1.386", "1024"):
+        for epsilon in ("1/1024", "0.277", "1024"):
             noise = MapNoise.in_region(Fraction(epsilon), region)
             near.append(replace(metric.QUERY, signal=Signal(ANY_SPACE, noise, (0, 0))))
     # 5 collection + 5 k + 10 values + 17 noise
@@ -119,16 +119,13 @@ def test_a_space_in_whole_numbers_keeps_its_version_over_the_wire() -> None:
     assert space.version == received.space.version
 
 
-# -- files that devices hold ----------------------------------------------------------------------
-
-
 def received_from(file: bytes) -> tuple[ModelCard, Catalog]:
     head, body = FileHead.of(file), file[HEAD_BYTES:]
     head.check(body)
     return catalog_from_body(body)
 
 
-@pytest.mark.parametrize("n_items", [1, 2, 5, 2500])
+@pytest.mark.parametrize("n_items", [1, 2, 2500])
 def test_what_devices_hold_survives_the_wire(n_items: int) -> None:
     card, catalog = taste.world(2, n_items)
     held_card, held = received_from(catalog_to_bytes(card, catalog))
@@ -138,7 +135,7 @@ def test_what_devices_hold_survives_the_wire(n_items: int) -> None:
     assert catalog.version == held.version
 
 
-@pytest.mark.parametrize("count", [1, 2, 13, 32])
+@pytest.mark.parametrize("count", [1, 32])
 def test_neighbors_survive_the_wire(count: int) -> None:
     """In two and a half bytes each, the odd one out in three."""
     items = (np.arange(999 * count).reshape(999, count) * 7919 % 999).astype(np.uint16)
@@ -187,35 +184,18 @@ def test_a_slate_for_anybody_that_is_too_short_to_compare_with_is_refused(length
         received_from(catalog_to_bytes(card, cut))
 
 
-# -- releases -------------------------------------------------------------------------------------
-
 words = st.integers(0, 2**32 - 1) | st.integers(0, 200)
 digits = st.integers(0, 2**270).map(str) | st.sampled_from(["0", "1", "9" * 155, "9" * 161])
 rationals = digits | st.tuples(digits, digits).map("/".join) | st.text(max_size=5)
 
 
-@given(
-    message=st.builds(
-        pb.Budget,
-        max_outputs=words,
-        spent_outputs=words,
-        max_questions=words,
-        asked_questions=words,
-        epsilon=rationals,
-        delta=rationals,
-        slack=rationals,
-        closed=st.booleans(),
-    )
-)
+NUMBERS = dict.fromkeys(("max_outputs", "spent_outputs", "max_questions", "asked_questions"), words)
+
+
+@given(st.builds(pb.Budget, **NUMBERS, epsilon=rationals, delta=rationals, slack=rationals))
 @settings(max_examples=100, derandomize=True)
 def test_a_budget_of_any_numbers_parses_or_is_refused(message: pb.Budget) -> None:
     """Planted bug: a rational of 400 digits, which no float holds."""
     with contextlib.suppress(WireError):
         parsed = budget_from_bytes(pb.GetBudgetResponse(budget=message).SerializeToString())
         assert parsed.outputs <= parsed.terms.k_star == message.max_outputs
-
-
-def test_a_document_travels_as_the_bytes_that_were_stored() -> None:
-    """Planted bug: a release that is written anew for each reader."""
-    message = pb.GetReleaseResponse.FromString(document_to_bytes(DOCUMENT))
-    assert message.document == DOCUMENT

@@ -35,8 +35,8 @@ BODY = body_of(MODEL.card, *MODEL.collections.values())
 
 def same(received: Collection, sent: Collection) -> bool:
     """All but live values, which are unknown of the received."""
-    live = [each.live for each in sent.card.attributes]
-    pairs = zip(received.listings(range(len(sent))), sent.listings(range(len(sent))), strict=True)
+    live, rows = [each.live for each in sent.card.attributes], range(len(sent))
+    pairs = zip(received.listings(rows), sent.listings(rows), strict=True)
     return all(
         (a.title, a.coordinates) == (b.title, b.coordinates)
         and [*a.values] == [None if now else v for now, v in zip(live, b.values, strict=True)]
@@ -55,13 +55,10 @@ def test_rows_survive_their_file_to_the_last_bit() -> None:
     assert (np.round(six, 5) != six).any()
 
 
-def test_rows_on_axes_survive_too() -> None:
-    model = model_of(DAY, [posts(DAY, n=24)])
-    _, rows = rows_from_body(body_of(model.card, model.collections["posts"]))
-    assert same(rows["posts"], model.collections["posts"])
-
-
-def test_rows_on_both_sides_of_180_degrees_survive() -> None:
+def test_rows_on_axes_and_on_both_sides_of_180_degrees_survive() -> None:
+    day = model_of(DAY, [posts(DAY, n=24)])
+    _, rows = rows_from_body(body_of(day.card, day.collections["posts"]))
+    assert same(rows["posts"], day.collections["posts"])
     held = posts(n=4)
     held = replace(held, coordinates=np.array([[-17.5, 179.99999], [0, -180], [1, 180.0], [2, 3]]))
     held = replace(held, card=replace(held.card, version=held.own_version))
@@ -108,21 +105,15 @@ def at_no_number(rows: pb.CollectionRows) -> None:
     rows.steps, rows.coordinates = b"", b"\xff" * 16 * 60
 
 
-def packed(data: bytes) -> bytes:
+def packed(*rows: bytes) -> bytes:
+    """The body with the rows of the first collection, and these."""
     message = pb.CatalogFile.FromString(BODY)
-    message.rows[1] = data
-    return message.SerializeToString()
-
-
-def without_rows() -> bytes:
-    message = pb.CatalogFile.FromString(BODY)
-    del message.rows[1:]
+    message.rows[1:] = rows
     return message.SerializeToString()
 
 
 def of_no_word() -> bytes:
-    message = pb.CatalogFile.FromString(BODY)
-    rows = pb.CollectionRows.FromString(zlib.decompress(message.rows[1]))
+    rows = pb.CollectionRows.FromString(zlib.decompress(pb.CatalogFile.FromString(BODY).rows[1]))
     rows.columns[0].words = "tea"
     return packed(zlib.compress(rows.SerializeToString()))
 
@@ -133,17 +124,17 @@ def of_titles() -> bytes:
     return message.SerializeToString()
 
 
-def steps(made: Callable[[bytes], bytes]) -> bytes:
-    return changed(lambda rows: setattr(rows, "steps", made(rows.steps)))
+def steps(change: Callable[[bytes], bytes]) -> bytes:
+    return changed(lambda rows: setattr(rows, "steps", change(rows.steps)))
 
 
-def titles(made: Callable[[str], str]) -> bytes:
-    return changed(lambda rows: setattr(rows, "titles", made(rows.titles)))
+def titles(change: Callable[[str], str]) -> bytes:
+    return changed(lambda rows: setattr(rows, "titles", change(rows.titles)))
 
 
 HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "half of it": (lambda: BODY[: len(BODY) // 2], "not a message"),
-    "rows of one collection": (without_rows, "one part for each collection"),
+    "rows of one collection": (packed, "one part for each collection"),
     "no zlib": (lambda: packed(b"askew"), "cannot be unpacked"),
     "titles too few": (lambda: titles(lambda _: "Post 1"), "one value for each row"),
     "a title that steers": (lambda: titles(lambda text: "\x1b" + text[1:]), "the titles must be"),

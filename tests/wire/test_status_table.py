@@ -57,7 +57,6 @@ KINDS = {
 
 
 def tree(root: type[AskewError]) -> list[type[AskewError]]:
-    """The class and all below it, wherever in our packages they are."""
     below = [kind for each in root.__subclasses__() for kind in tree(each)]
     return [root, *(kind for kind in below if kind.__module__.startswith("askew"))]
 
@@ -72,9 +71,9 @@ def test_every_error_of_every_package_has_its_documented_code() -> None:
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if not module.name.endswith("__main__"):
                 importlib.import_module(module.name)
-    kinds = tree(AskewError)
-    codes = {kind.__name__: status.status_of(with_secret(kind))[0] for kind in kinds}
+    codes = {kind.__name__: status.status_of(with_secret(kind))[0] for kind in tree(AskewError)}
     assert codes == CODES
+    assert {status.status_of(with_secret(kind))[1] for kind in tree(WireError)} == {SECRET}
 
 
 @pytest.mark.parametrize("code", [code for code in Code if code is not Code.OK])
@@ -82,27 +81,11 @@ def test_every_status_code_is_an_error_for_the_device(code: grpc.StatusCode) -> 
     assert KINDS.get(code, errors.ServerFailed) is type(status.error_of(code))
 
 
-@pytest.mark.parametrize("kind", [*tree(WireError), *KINDS.values(), errors.ServerFailed])
-def test_an_error_survives_the_round_trip_by_code(kind: type[AskewError]) -> None:
-    code, _ = status.status_of(with_secret(kind))
-    received = status.error_of(code)
-    assert isinstance(received, WireError if issubclass(kind, WireError) else kind)
-    assert code is status.status_of(received)[0]
-
-
-@pytest.mark.parametrize("kind", tree(WireError))
-def test_the_text_of_a_wire_error_travels(kind: type[AskewError]) -> None:
-    assert status.status_of(with_secret(kind))[1] == SECRET
-
-
 @pytest.mark.parametrize(
     "error",
     [
         *(with_secret(kind) for kind in tree(AskewError) if not issubclass(kind, WireError)),
         ValueError(SECRET),
-        KeyError(SECRET),
-        MemoryError(SECRET),
-        RecursionError(SECRET),
         BaseException(SECRET),
     ],
     ids=lambda error: type(error).__name__,
@@ -121,7 +104,6 @@ SAID = [
     (HEAD + "Custom verification check failed with error: UNAUTHENTICATED: Hostname "
      "Verification Check failed.", "another host"),
     (OLD + "OPENSSL_internal:CERTIFICATE_VERIFY_FAILED: certificate has expired", "expired"),
-    (NEW + "OPENSSL_internal:CERTIFICATE_VERIFY_FAILED: certificate has expired: OK", "expired"),
     (OLD + "OPENSSL_internal:CERTIFICATE_VERIFY_FAILED: certificate is not yet valid", "not valid"),
     (NEW + "OPENSSL_internal:CERTIFICATE_VERIFY_FAILED: self signed certificate", "no authority"),
     (NEW + "OPENSSL_internal:BAD_SIGNATURE: certificate signature failure: OK", "no authority"),
@@ -141,25 +123,17 @@ def test_a_failed_handshake_has_a_reason(details: str, words: str) -> None:
     assert words in why
 
 
-@pytest.mark.parametrize(
-    "details",
-    ["", "Socket closed", "certificate has expired", HEAD + "Connection refused"],
-)
+@pytest.mark.parametrize("details", ["certificate has expired", HEAD + "Connection refused"])
 def test_what_is_no_failed_handshake_has_none(details: str) -> None:
     """A server's own words least of all. Planted bug: looking for them anywhere."""
     assert why_unreachable(details) is None
 
 
-@pytest.mark.parametrize("server", ["127.0.0.1:1", "[::1]:1", "localhost:1"])
-def test_plain_text_is_spoken_to_this_machine_alone_and_never_with_an_authority(
-    server: str,
-) -> None:
-    assert credentials_for(server) is None
-    assert credentials_for(server, b"") is not None
+def test_plain_text_is_spoken_to_this_machine_alone_and_never_with_an_authority() -> None:
+    for server in ("127.0.0.1:1", "[::1]:1", "localhost:1"):
+        assert credentials_for(server) is None
+        assert credentials_for(server, b"") is not None
     assert credentials_for("example.org:1") is not None
-
-
-@pytest.mark.parametrize("authority", [b"", b"a text", b"\xff"])
-def test_an_authority_is_certificates(authority: bytes) -> None:
-    with pytest.raises(ParameterError, match=r"in PEM, got 'ca[.]pem'"):
-        checked_authority(authority, "ca.pem")
+    for authority in (b"", b"\xff"):
+        with pytest.raises(ParameterError, match=r"in PEM, got 'ca[.]pem'"):
+            checked_authority(authority, "ca.pem")

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from itertools import combinations_with_replacement, product
+from itertools import chain, combinations_with_replacement, permutations, product
 from math import exp, inf, log
 from typing import Protocol
 
@@ -178,20 +178,12 @@ def worst_excess(law: HasLaw, d: int, epsilon: float, most: int, highest: int = 
         for other in with_one_more(counts)
         if sum(other) - sum(counts) <= most
     ]
-    rows = numbered(counts for pair in pairs for counts in pair)
-    laws = [law(counts) for counts in rows]
-    columns = numbered(outcome for found in laws for outcome in found)
-    table = np.zeros((len(rows), len(columns)))
-    for row, found in enumerate(laws):
-        table[row, [columns[outcome] for outcome in found]] = [float(p) for p in found.values()]
-    here, there = table[[[rows[counts] for counts in pair] for pair in pairs]].swapaxes(0, 1)
-    both = (here - exp(epsilon) * there, there - exp(epsilon) * here)
-    return max(float(np.maximum(each, 0).sum(axis=1).max()) for each in both)
-
-
-def numbered(values: Iterable[Counts]) -> dict[Counts, int]:
-    """The place of every value among the distinct ones."""
-    return {value: place for place, value in enumerate(dict.fromkeys(values))}
+    laws = {
+        counts: {outcome: float(p) for outcome, p in law(counts).items()}
+        for counts in {*chain.from_iterable(pairs)}
+    }
+    both = chain.from_iterable(map(permutations, pairs))
+    return max(excess(laws[one], laws[other], epsilon) for one, other in both)
 
 
 def excess(p: Weights, q: Weights, epsilon: float) -> float:
