@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from client.tui.person import DeviceWorld
+from client.tui.person import HOME, DeviceWorld, NearWorld, Town
 from client.tui.sheets import sheets_read_once  # noqa: F401 (a fixture)
 from textual.notifications import Notification
 
@@ -35,6 +35,19 @@ def simulated() -> LocalPlaces:
 def device(pair: Pair, tmp_path: Path) -> DeviceWorld:
     """Nothing rated, nothing spent."""
     return DeviceWorld(pair.card, pair.catalog, tmp_path)
+
+
+@pytest.fixture
+def near(pair: Pair, tmp_path: Path, simulated: LocalPlaces) -> NearWorld:
+    """Nothing named, nothing spent."""
+    return NearWorld(Town(pair.card, pair.catalog, simulated), tmp_path)
+
+
+@pytest.fixture
+def at_home(near: NearWorld) -> NearWorld:
+    """A place is named."""
+    near.companion().places.add("home", HOME)
+    return near
 
 
 @pytest.fixture

@@ -6,14 +6,15 @@ import asyncio
 import datetime
 import io
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import ClassVar
 
 from made_device import made_device
+from mechanisms.streams import ShakeBits
 from rich.console import Console
 from textual.geometry import Region
 from textual.pilot import Pilot
@@ -25,15 +26,17 @@ from askew.catalog.catalog_file import Part
 from askew.errors import AskewError
 from askew.limits import MAX_MARKS, MAX_TEXT
 from askew.noise.randomness import RandomBits, SystemBits
+from askew.protocol.metric_card import MetricCard, PlaceSlate
 from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
+from askew.spaces.map import Position
 from askew_client.opening import Device
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.config import ConfigFile
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore
-from askew_client.transport.in_process import LocalTransport
+from askew_client.transport.in_process import LocalPlaces, LocalTransport
 from askew_client.tui.app import AskewApp
 from askew_client.tui.screens.frame import ConfirmScreen
 from askew_client.tui.screens.near import NearScreen
@@ -156,7 +159,6 @@ class DeviceWorld:
         self,
         size: tuple[int, int] = (80, 24),
         *,
-        light: bool = False,
         program: type[AskewApp] = BegunOnTitles,
     ) -> AsyncIterator[Person]:
         """The app of this device, with a person before it."""
@@ -165,7 +167,7 @@ class DeviceWorld:
         async def companion() -> AsyncIterator[Device]:
             yield self.companion()
 
-        desk = program(companion, light=light, file=self.file, keys=self.keys)
+        desk = program(companion, file=self.file, keys=self.keys)
         desk.animation_level = "none"
         async with desk.run_test(size=size, notifications=True) as pilot:
             person = Person(desk, pilot, self.network)
@@ -173,6 +175,55 @@ class DeviceWorld:
                 await pilot.pause()
             await person.settled()
             yield person
+
+
+HOME = Position(50.9375, 6.9603)
+
+
+class Town(Network):
+    """A server of places as well, which counts who asks it who it is."""
+
+    def __init__(self, card: ModelCard, catalog: Catalog, places: LocalPlaces) -> None:
+        super().__init__(card, catalog)
+        self.places, self.received, self.requests = places, 0, 0
+
+    def card_for(self, collection: int | None) -> Card:
+        """Of a question: only places have collections."""
+        self.requests += 1
+        return super().card_for(None) if collection is None else self.places.card
+
+    async def metric_card(self) -> MetricCard:
+        """The card of the places, unless nobody is there."""
+        self.received += 1
+        if self.unreachable is not None:
+            raise self.unreachable
+        return self.places.card
+
+    async def retrieve(self, query: Query, card: Card) -> Slate | PlaceSlate:  # type: ignore[override]  # places too
+        """What is near, or what the films' server does."""
+        if query.collection is None or self.silent or self.failure is not None:
+            return await super().retrieve(query, card)
+        self.asked.append(query)
+        return await self.places.retrieve(query, card)
+
+
+class NearWorld(DeviceWorld):
+    """A device with a region, and a server of places; the app opens on Near."""
+
+    network: Town
+
+    def __init__(self, network: Town, directory: Path) -> None:
+        super().__init__(network._card, network._catalog, directory)
+        self.network, self.settings = network, replace(SETTINGS, region="DE", near_k=5)
+        self.bits = ShakeBits("near")  # other noise may point to another town
+
+    def opened(
+        self, size: tuple[int, int] = (110, 40), *, program: type[AskewApp] = AskewApp
+    ) -> AbstractAsyncContextManager[Person]:
+        return super().opened(size, program=program)
+
+    def spent(self) -> Fraction:
+        return self.signals.account().spent_per_km
 
 
 @dataclass

@@ -37,14 +37,10 @@ async def test_another_choice_shows_what_it_would_tell_and_sends_nothing(
         await person.press("f5")
         assert looked_at(person) == (Fraction(2), 4, Fraction(2))
         person.reads("spent 0", "of 12", "No signal has ever left this device.")
-        person.reads(
-            "at most ε 2 a rating, 4 where a title is replaced", "8 between any two", "fresh 2"
-        )
+        person.reads("at most ε 2 a rating, 4 where a title is replaced", "8 between any two")
         await person.press("enter", "up", "up", "enter", "tab", "enter", "down", "enter")
         assert looked_at(person) == (Fraction(1), 6, Fraction(1))
-        person.reads(
-            "at most ε 1 a rating, 2 where a title is replaced", "4 between any two", "fresh 1"
-        )
+        person.reads("at most ε 1 a rating, 2 where a title is replaced", "fresh 1")
     assert rated.network.asked == []
     assert rated.signals.entries() == ()
 
