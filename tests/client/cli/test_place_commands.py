@@ -5,21 +5,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import click
-import grpc
 import pytest
-import static_host
+from end_to_end.eavesdropping import serving
+from end_to_end.eavesdropping_near import HostileMap
 from every_command import every_command
-from small_map import DAY, GERMANY, made_card, made_items, nearest
+from small_map import DAY, GERMANY, made_card
 
-from askew.spaces.map import MapSpace, MetricSpace
-from askew.wire.places import metric_card_to_bytes, places_to_bytes
-from askew.wire.queries import query_from_bytes
+from askew.spaces.map import MapSpace
 from askew_client.cli import main as cli
 
 if TYPE_CHECKING:
@@ -31,37 +28,16 @@ HOME = b"52.52, 13.405\n"
 PRIVATE = ("52.52", "13.405")
 
 
-def _serving(space: MetricSpace) -> Iterator[str]:
-    card, items = made_card(space), made_items(space)
-
-    def retrieve(request: bytes, _: grpc.ServicerContext) -> bytes:
-        query = query_from_bytes(request, card)
-        asked = card.collection(query.collection)
-        return places_to_bytes(nearest(items, query.signal, query.k), asked)
-
-    handlers: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
-        "GetModelCard": grpc.unary_unary_rpc_method_handler(
-            lambda _, __: metric_card_to_bytes(card)
-        ),
-        "Retrieve": grpc.unary_unary_rpc_method_handler(retrieve),
-    }
-    server = grpc.server(ThreadPoolExecutor(2))
-    generic = grpc.method_handlers_generic_handler("askew.wire.v1.Retrieval", handlers)
-    server.add_generic_rpc_handlers((generic,))
-    with static_host.beside(server.add_insecure_port, {}) as host:
-        server.start()
-        yield f"127.0.0.1:{host.port - 1}"
-        server.stop(None).wait()
-
-
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    yield from _serving(MapSpace(GERMANY))
+    with serving(HostileMap(made_card(MapSpace(GERMANY)))) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")
 def address_of_hours() -> Iterator[str]:
-    yield from _serving(DAY)
+    with serving(HostileMap(made_card(DAY))) as address:
+        yield address
 
 
 @pytest.fixture
@@ -97,12 +73,9 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 def test_a_place_is_added_listed_moved_and_forgotten(place: Place) -> None:
     assert "no place is named yet" in place("list").err
     added = place("add", "home", "--region", "DE", stdin=HOME)
-    assert added.code == 0
-    assert added.out == ""
+    assert (added.code, added.out) == (0, "")
     price, spent, allowed, done, sum_, kept = added.err.splitlines()
     assert "At level town the caps allow 15 positions for life and 5 a month" in allowed
-    assert "unnamed ones included" in allowed
-    assert "place_lifetime_cap and place_monthly_cap" in allowed
     assert "Level county costs 0.25 of it" in allowed
     assert "epsilon 0.277 per km" in price
     assert "10 km apart: odds change at most 16 times" in price
@@ -194,7 +167,6 @@ def test_a_terminal_asks_before_it_charges_a_position(
 
 UNCLEAR = {
     "two towns": ("Frankfurt", "there are 2", ["Frankfurt am Main, Hesse: 50.12, 8.68"]),
-    "a slip": ("Berlinx", "35,381 towns and none", ["Berlin, Berlin: 52.52, 13.41 (3,426,354"]),
     "outside": ("Paris", "lies in the region Germany (DE)", ["Paris, Ile-de-France: 48.85"]),
 }
 
@@ -420,12 +392,9 @@ def test_axes_that_no_month_pays_for_name_the_setting_that_would(
 
 BAD: dict[str, tuple[tuple[str, ...], bytes, int]] = {
     "no region": (("add", "home"), HOME, 1),
-    "no such region": (("add", "home", "--region", "Atlantis"), HOME, 2),
     "no such level": (("add", "home", "--region", "DE", "--level", "density"), HOME, 2),
-    "outside": (("add", "home", "--region", "FR"), HOME, 1),
     "not a number": (("add", "home", "--region", "DE"), b"nan, 13.405", 1),
     "swapped": (("add", "home", "--region", "DE"), b"13.405, 52.52", 1),
-    "no such place": (("move", "home", "--region", "DE"), HOME, 1),
 }
 
 
@@ -440,7 +409,7 @@ def test_what_is_wrong_is_one_line_without_the_position(
     assert not any(part in found.err + found.out for part in PRIVATE)
     assert ("are latitude and longitude swapped?" in found.err) == (case == "swapped")
     assert json.loads(place("list", "--json").out) == []
-    assert not (data / "signals.sqlite").exists() or case == "no such place"
+    assert not (data / "signals.sqlite").exists()
 
 
 def test_who_has_no_place_and_no_region_hears_what_to_do(askew: Askew, data: Path) -> None:
@@ -478,15 +447,28 @@ def test_a_server_of_the_other_kind_is_told_as_that(
         assert "refused" not in found.err
 
 
-def parameters(command: click.Command) -> Iterator[click.Parameter]:
-    for _, each in every_command(command):
-        yield from each.params
+PARAMETERS = [each for _, command in every_command(cli.cli) for each in command.params]
 
 
 def test_no_option_and_no_variable_takes_a_coordinate_or_a_wish() -> None:
     """Planted bugs: --latitude, --open-now, --like."""
-    names = {each.name or "" for each in parameters(cli.cli)}
+    names = {each.name or "" for each in PARAMETERS}
     private = ("lat", "lon", "position", "where", "open", "like", "price", "filter", "radius")
     assert {name for name in names for word in private if name.startswith(word)} == set()
-    with_variables = {each.name for each in parameters(cli.cli) if each.envvar}
-    assert with_variables == {"config_file"}
+    assert {each.name for each in PARAMETERS if each.envvar} == {"config_file"}
+
+
+def test_no_command_takes_a_title_or_a_rating_as_an_argument() -> None:
+    """Planted bugs: `askew profile add TITLE RATING`, `askew place add NAME LATITUDE LONGITUDE`,
+    which every program could read. Public are a name of a place, and where it may be.
+    """
+    arguments = {each.name for each in PARAMETERS if isinstance(each, click.Argument)}
+    assert arguments == {"collection", "file", "name", "shell", "town"}
+    free_text = {
+        each.name
+        for each in PARAMETERS
+        if isinstance(each, click.Option)
+        and isinstance(each.type, click.types.StringParamType)
+        and each.metavar in {None, "TEXT"}  # else a number or a choice, which `load` refuses
+    }
+    assert free_text == {"name", "region", "server"}

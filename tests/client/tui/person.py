@@ -6,7 +6,7 @@ import asyncio
 import datetime
 import io
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -123,6 +123,9 @@ class BegunOnTitles(AskewApp):
 class DeviceWorld:
     """Everything of one person that outlives the app: the stores, the server, the calendar."""
 
+    SIZE: ClassVar = (80, 24)
+    PROGRAM: ClassVar[type[AskewApp]] = BegunOnTitles
+
     def __init__(self, card: ModelCard, catalog: Catalog, directory: Path) -> None:
         self.network = Network(card, catalog)
         self.settings = SETTINGS
@@ -157,9 +160,9 @@ class DeviceWorld:
     @asynccontextmanager
     async def opened(
         self,
-        size: tuple[int, int] = (80, 24),
+        size: tuple[int, int] | None = None,
         *,
-        program: type[AskewApp] = BegunOnTitles,
+        program: type[AskewApp] | None = None,
     ) -> AsyncIterator[Person]:
         """The app of this device, with a person before it."""
 
@@ -167,9 +170,9 @@ class DeviceWorld:
         async def companion() -> AsyncIterator[Device]:
             yield self.companion()
 
-        desk = program(companion, file=self.file, keys=self.keys)
+        desk = (program or self.PROGRAM)(companion, file=self.file, keys=self.keys)
         desk.animation_level = "none"
-        async with desk.run_test(size=size, notifications=True) as pilot:
+        async with desk.run_test(size=size or self.SIZE, notifications=True) as pilot:
             person = Person(desk, pilot, self.network)
             while desk.connection is None:
                 await pilot.pause()
@@ -210,17 +213,14 @@ class Town(Network):
 class NearWorld(DeviceWorld):
     """A device with a region, and a server of places; the app opens on Near."""
 
+    SIZE = (110, 40)
+    PROGRAM = AskewApp
     network: Town
 
     def __init__(self, network: Town, directory: Path) -> None:
         super().__init__(network._card, network._catalog, directory)
         self.network, self.settings = network, replace(SETTINGS, region="DE", near_k=5)
         self.bits = ShakeBits("near")  # other noise may point to another town
-
-    def opened(
-        self, size: tuple[int, int] = (110, 40), *, program: type[AskewApp] = AskewApp
-    ) -> AbstractAsyncContextManager[Person]:
-        return super().opened(size, program=program)
 
     def spent(self) -> Fraction:
         return self.signals.account().spent_per_km

@@ -49,7 +49,7 @@ def test_a_cap_above_the_one_in_the_file_is_a_raised_one(device: DeviceWorld) ->
     """Planted bug: under a flag of 12, 11 looks lower, and raises the file's 10."""
     device.file.path.write_text("rating_lifetime_cap = 10\n")
     typed = {"rating_lifetime_cap": "11"}
-    assert raised_cap(device.file, device.companion(), typed=typed) == (10, 11)
+    assert raised_cap(device.file, device.companion(), typed=typed) == (Fraction(10), Fraction(11))
 
 
 async def test_a_higher_cap_needs_a_second_yes(rated: DeviceWorld) -> None:
