@@ -142,10 +142,6 @@ def people(count: int) -> list[Ratings]:
     return fixed[:count]
 
 
-def hostile_servers() -> dict[str, Callable[[], HostileServer]]:
-    return dict(_MAKERS)
-
-
 def made_world(
     *,
     scale: tuple[float, float, float] = (1.0, 5.0, 4.0),
@@ -191,17 +187,13 @@ def _stale(_: bytes) -> bytes:
     raise StaleSpace
 
 
-def _garbage(_: bytes) -> bytes:
-    return b"\xff\xff"
-
-
 def _upside_down(data: bytes) -> bytes:
     message = pb.RetrieveResponse.FromString(data)
     message.codes = message.codes[::-1]
     return message.SerializeToString()
 
 
-_MAKERS: dict[str, Callable[[], HostileServer]] = {
+SERVERS: dict[str, Callable[[], HostileServer]] = {
     "an honest one": made_world,
     "decoys alone": lambda: made_world(titles=lambda i: Item(f"Decoy {i}")),
     "one target among decoys": lambda: made_world(
@@ -235,6 +227,6 @@ _MAKERS: dict[str, Callable[[], HostileServer]] = {
     "one rating worth all": lambda: made_world(d=1, unit=4.0, least_likes=1, clip=1.0, width=0.05),
     "fewer results than asked for": lambda: made_world(most=3),
     "a space that is stale at once": lambda: made_world(spoil=_stale),
-    "an answer of garbage": lambda: made_world(spoil=_garbage),
+    "an answer of garbage": lambda: made_world(spoil=lambda _: b"\xff\xff"),
     "an answer that scores in its own way": lambda: made_world(spoil=_upside_down),
 }

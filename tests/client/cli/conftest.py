@@ -6,9 +6,9 @@ import datetime
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from client.conftest import Askew, Outcome
 
 from askew.dp.privacy import SignalCharge
 from askew.noise.lattice import LatticeLaplace
@@ -17,9 +17,6 @@ from askew_client.settings.config import places
 from askew_client.settings.settings import Caps, month_of
 from askew_client.signals.account import Entry
 from askew_client.signals.store import SignalStore
-
-if TYPE_CHECKING:
-    from client.conftest import Askew, Outcome
 
 SPACE = "0123456789abcdef" * 2
 

@@ -12,20 +12,18 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import pytest
 from client.cli.conftest import RATINGS, Ask, Charges, Spend
+from client.conftest import Askew, Outcome
 
 from askew_client.device.asker import Asker
 from askew_client.opening import Device
 from askew_client.settings.settings import month_of
 from askew_client.signals.account import first_day_after
 from askew_client.views.cost import Cost
-
-if TYPE_CHECKING:
-    from client.conftest import Askew, Outcome
 
 PRIVATE = ("Alien", "Casablanca", "lie (2001)", "4.25", "1.5", "adored")
 

@@ -7,17 +7,14 @@ import shutil
 from fractions import Fraction
 from pathlib import Path
 from stat import S_IMODE
-from typing import TYPE_CHECKING
 
 import pytest
+from client.cli.conftest import Ask, Spend
+from client.conftest import Askew
 
 from askew_client.settings.config import places
 from askew_client.settings.settings import month_of
 from askew_client.views.cost import at_most
-
-if TYPE_CHECKING:
-    from client.cli.conftest import Ask, Spend
-    from client.conftest import Askew
 
 
 def test_an_unspent_budget_says_that_nothing_has_left(askew: Askew, data: Path) -> None:

@@ -9,11 +9,12 @@ import subprocess
 import sys
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import pytest
 from client.cli.conftest import RATINGS, Ask, Charges
+from client.conftest import Askew
 
 from askew.catalog.catalog_file import catalog_date_of
 from askew_client.catalog.cache import date_of
@@ -22,9 +23,6 @@ from askew_client.settings.settings import Caps
 from askew_client.signals.store import SignalStore
 from askew_client.storage import private_files
 from askew_client.transport.grpc import GrpcTransport
-
-if TYPE_CHECKING:
-    from client.conftest import Askew
 
 
 def test_a_question_is_answered_from_a_file(ask: Ask, tmp_path: Path, charges: Charges) -> None:

@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import click
 import pytest
+from client.conftest import Askew, Outcome
 from end_to_end.eavesdropping import serving
 from end_to_end.eavesdropping_near import HostileMap
 from every_command import every_command
@@ -18,11 +18,7 @@ from small_map import DAY, GERMANY, made_card
 
 from askew.spaces.map import MapSpace
 from askew_client.cli import main as cli
-
-if TYPE_CHECKING:
-    from client.conftest import Askew, Outcome
-
-    from askew_client.signals.account import Entry
+from askew_client.signals.account import Entry
 
 HOME = b"52.52, 13.405\n"
 PRIVATE = ("52.52", "13.405")

@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from client.conftest import Askew
+from client.conftest import Askew
 
 RATINGS = b"title,rating\nAlien (1979),4.5\nCasablanca (1942),1.5\nMoon (2009),\n"
 LISTED = [" like  Moon (2009)", "  1.5  Casablanca (1942)", "  4.5  Alien (1979)"]

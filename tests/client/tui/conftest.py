@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from client.conftest import Pair
 from client.tui.person import HOME, DeviceWorld, NearWorld, Town
 from client.tui.sheets import sheets_read_once  # noqa: F401 (a fixture)
 from textual.notifications import Notification
 
 from askew_client.transport.in_process import LocalPlaces
 from askew_client.tui.simulation import simulated_places
-
-if TYPE_CHECKING:
-    from client.conftest import Pair
 
 
 @pytest.fixture(autouse=True)

@@ -19,6 +19,7 @@ from rich.console import Console
 from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.widget import Widget
+from textual.widgets import Input
 from textual.worker import Worker
 
 from askew.catalog.catalog import Catalog
@@ -234,8 +235,16 @@ class Person:
     pilot: Pilot[AskewError | OSError]
     network: Network
 
+    @property
+    def device(self) -> Device:
+        assert self.app.device is not None
+        return self.app.device
+
+    def fill(self, **fields: str) -> None:
+        for field, text in fields.items():
+            self.app.screen.query_one(f"#{field}", Input).value = text
+
     async def press(self, *keys: str) -> None:
-        """Press keys, and wait for what they start."""
         for key in keys:
             await self.pilot.press(key)
             if key[1:].isdigit():  # another screen: who presses on has seen it

@@ -6,9 +6,9 @@ import datetime
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import pytest
+from client.conftest import Pair
 from client.tui.person import SETTINGS, DeviceWorld, Person
 
 from askew.errors import (
@@ -23,9 +23,6 @@ from askew.errors import (
 from askew_client.tui.lists import ResultList
 from askew_client.tui.pictures import HeatMap
 from askew_client.tui.screens.frame import ConfirmScreen, Notice
-
-if TYPE_CHECKING:
-    from client.conftest import Pair
 
 
 def waiting(person: Person) -> bool:
@@ -112,8 +109,7 @@ async def test_an_edition_that_turns_a_free_answer_into_a_signal_is_shown_first(
     async with rated.opened(size=(120, 40)) as person:
         await person.press("f4")
         person.reads("Nothing leaves this device when you ask.")
-        device = person.app.device
-        assert device is not None
+        device = person.device
         device.configure(SETTINGS)  # as if a new card proposed a signal by these very settings
         await asks_first(person)
         person.reads("not what was shown before", "Asking draws the signal of 2026-11")

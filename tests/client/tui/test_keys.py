@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from client.conftest import Askew
 from client.tui.person import BegunOnTitles, DeviceWorld, NearWorld
 from textual.widgets import Button, DataTable, Footer, Input, OptionList, Select
 
@@ -13,9 +13,6 @@ from askew.errors import Unreachable
 from askew_client.tui.app import SCREENS
 from askew_client.tui.lists import TitleList
 from askew_client.tui.screens.frame import BentHeader, FrameScreen
-
-if TYPE_CHECKING:
-    from client.conftest import Askew
 
 
 async def test_the_footer_names_only_keys_that_do_what_it_says(device: DeviceWorld) -> None:

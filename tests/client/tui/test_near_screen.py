@@ -127,7 +127,7 @@ async def test_other_preferences_rank_anew_and_nothing_is_sent_for_them(at_home:
 
         async def prefer(text: str) -> None:
             await person.press("slash")
-            person.app.screen.query_one("#preferences", Input).value = text
+            person.fill(preferences=text)
             await person.press("enter")
 
         await person.press("a")
@@ -187,11 +187,10 @@ async def test_a_level_and_a_k_are_played_here_before_anything_is_sent(at_home: 
         person.reads("With k = 64 the nearest query point")
         assert at_home.network.asked == []
         assert at_home.spent() == before
-        assert person.app.device is not None
-        assert person.app.device.settings == at_home.settings
+        assert person.device.settings == at_home.settings
         await person.press("w")
         person.reads("From now on: level county", "k = 64.")
-        settings = person.app.device.settings
+        settings = person.device.settings
         assert (settings.level, settings.near_k) == ("county", 64)
     assert at_home.spent() == before
     assert 'level = "county"' in at_home.file.path.read_text()
@@ -207,22 +206,20 @@ async def test_a_town_is_a_position_and_what_an_unclear_one_may_mean_is_listed(
     async with near.opened() as person:
         await person.press("n")
         screen = person.app.screen
-        screen.query_one("#name", Input).value = "home"
-        screen.query_one("#region", Input).value = "Germ"
-        screen.query_one("#position", Input).value = "Kiel"
+        person.fill(name="home", region="Germ", position="Kiel")
         await person.press("tab")
-        screen.query_one("#region", Input).value = "DE"
+        person.fill(region="DE")
         for typed, said in {
             "Frankfurt": ("There are 2 towns", "Frankfurt (Oder), Brandenburg: 52.35, 14.55"),
             "London": ("lies in the region Germany (DE)", "London, England: 51.51, -0.13"),
         }.items():
-            screen.query_one("#position", Input).value = typed
+            person.fill(position=typed)
             await person.settled()
             screen.query_one("#keep", Button).press()  # it moves with what is said above it
             await person.settled()
             person.reads(*said)
         assert near.spent() == 0
-        screen.query_one("#position", Input).value = "köln"
+        person.fill(position="köln")
         await person.press("tab")
         assert screen.query_one(PlaceMap).scene.you == Position(50.93, 6.95)
         screen.query_one("#keep", Button).press()
@@ -242,9 +239,9 @@ async def test_a_second_name_at_a_charged_position_is_said_before_it_is_charged(
     async with at_home.opened() as person:
         await person.press("n")
         screen = person.app.screen
-        screen.query_one("#name", Input).value = "flat"
+        person.fill(name="flat")
         for typed in ("50.9375, 6.9603", "50.94, 6.97", "50.9375, 6.9603"):
-            screen.query_one("#position", Input).value = typed
+            person.fill(position=typed)
             await person.settled()
             assert not screen.query_one("#take").display
             if typed == "50.9375, 6.9603":
@@ -265,7 +262,7 @@ async def test_a_place_moves_with_a_new_charge_and_is_forgotten_without_a_refund
     async with at_home.opened() as person:
         await person.press("m")
         person.reads("Move home")
-        person.app.screen.query_one("#position", Input).value = "52.52, 13.40"
+        person.fill(position="52.52, 13.40")
         await person.click("#keep")
         assert at_home.spent() == 2 * once
         await person.press("f", "n")
@@ -368,10 +365,8 @@ async def test_a_place_is_added_at_the_price_that_stands_beside_it_and_at_no_oth
         assert 0.2769 < once < 0.277
         await person.press("n")
         screen = person.app.screen
-        screen.query_one("#name", Input).value = "second"
-        screen.query_one("#position", Input).value = "48.1, 11.6"
-        device = person.app.device
-        assert device is not None
+        person.fill(name="second", position="48.1, 11.6")
+        device = person.device
         device.configure(replace(device.settings, level="district"))  # it tells more now
         await person.settled()
         await person.click("#keep")
@@ -384,9 +379,8 @@ async def test_before_a_place_is_drawn_its_price_says_that_a_cap_refuses_it(
 ) -> None:
     """Planted bug: a price without the caps, so that the refusal comes after the person's yes."""
     async with near.opened() as person:
-        assert person.app.device is not None
         settings = replace(near.settings, place_monthly_cap=Fraction(1, 5))
-        person.app.device.configure(settings)
+        person.device.configure(settings)
         await person.press("n")
         person.reads("It will be refused: this would cost 0.27")
 

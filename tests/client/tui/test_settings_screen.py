@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import pytest
+from client.conftest import Askew
 from client.tui.person import DeviceWorld, Person
 from textual.widgets import Select
 
@@ -14,13 +14,9 @@ from askew_client.settings.settings import ClientSettings
 from askew_client.tui.app import AskewApp
 from askew_client.tui.desk import raised_cap, use_settings
 
-if TYPE_CHECKING:
-    from client.conftest import Askew
-
 
 def settings_of(person: Person) -> ClientSettings:
-    assert person.app.device is not None
-    return person.app.device.settings
+    return person.device.settings
 
 
 KEPT = '# mine\nk = 3\nrating_lifetime_cap = "7"\n'

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from client.conftest import Pair
 from client.tui.person import HOSTILE, DeviceWorld, Person
 from client.tui.test_pictures import SteadyBits, demonstrated
 from hypothesis import given
@@ -26,9 +26,6 @@ from askew_client.tui.ink import CHARACTERS, DARK, LIGHT, STEPS, colors, contras
 from askew_client.tui.lists import ResultList, TitleList
 from askew_client.tui.pictures import HeatMap
 from askew_client.tui.screens.frame import ScrollPart
-
-if TYPE_CHECKING:
-    from client.conftest import Pair
 
 
 def luminance(color: str | None) -> float:
