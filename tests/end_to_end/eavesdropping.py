@@ -43,16 +43,13 @@ class Eavesdropper:
     heard: list[Any]
 
     def methods(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
-        """Return what it serves, as raw bytes."""
         raise NotImplementedError
 
     def held(self, catalog_date: int, part: str) -> bytes | None:
-        """Return a file that it lets devices hold; None where there is none."""
         del catalog_date, part
         return None
 
     def hear_file(self, request: bytes) -> None:
-        """Keep a request for a file, as it came."""
         self.heard.append(("file", request, ()))
 
     def note(self, method: str, request: bytes, context: grpc.ServicerContext) -> None:

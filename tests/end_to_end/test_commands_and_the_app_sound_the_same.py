@@ -103,7 +103,6 @@ def observations(
 
 
 def run_command(monkeypatch: pytest.MonkeyPatch, stdin: str, *arguments: str) -> object:
-    """Return the exit code of `askew`."""
     file = io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8")
     monkeypatch.setattr(sys, "stdin", file)
     monkeypatch.setattr(sys, "argv", ["askew", *arguments])
@@ -118,8 +117,6 @@ def run_command(monkeypatch: pytest.MonkeyPatch, stdin: str, *arguments: str) ->
 def profiles_by_command(
     server: HostileServer, count: int, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> set[Observation]:
-    """Observe `askew ask --ratings - --unmatched FILE`, twice."""
-
     def play(address: str, person: Ratings, data: Path) -> object:
         lines = [f'"{title}",{"" if r is None else r}' for title, r in person.items()]
         text = "\n".join(["title,rating", *lines])
@@ -247,8 +244,6 @@ async def running_app(
     directory: Path,
     profile: PassingProfile | None = None,
 ) -> AsyncIterator[tuple[AskewApp, Person]]:
-    """Open the app, connected to its server, and a person's hands at it."""
-
     @asynccontextmanager
     async def opened() -> AsyncIterator[Device]:
         async with open_device(

@@ -46,7 +46,7 @@ from askew.wire.v1 import popularity_pb2
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.serving.metrics import BUCKETS
 
-PATIENCE = 30  # seconds; only ever waited for by a server that does not do what it should
+PATIENCE = 120  # seconds; only ever waited for by a server that does not do what it should
 SIGNAL = (-701_337_193, 1_302_884_417)  # in steps of 1/1024
 KEY, HEADER, FALSE_TOKEN = "question-of-a-lyrebird", "header-of-a-pangolin", "token-of-a-wombat"
 PART, PATH, GARBAGE = "part-of-a-narwhal", "/path-of-an-axolotl", b"garbage of an okapi"
@@ -232,8 +232,6 @@ def callers_of(port: int) -> set[int]:
 
 @dataclass
 class Life:
-    """What one server let out in its life, and how it answered."""
-
     told: Told
     codes: set[grpc.StatusCode]
     pages: dict[str, int]

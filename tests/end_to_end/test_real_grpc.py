@@ -55,15 +55,12 @@ NOISE = MapNoise(HexagonalLattice(0, 8), 37000)
 
 @dataclass(frozen=True)
 class Served:
-    """A running server: its address, and a device's transport to it."""
-
     address: str
     transport: GrpcTransport
 
     async def call(
         self, method: str, data: bytes, compression: grpc.Compression | None = None
     ) -> bytes:
-        """Return the reply to any bytes at all."""
         call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes]
         call = self.transport.channel.unary_unary(f"/askew.wire.v1.Retrieval/{method}")
         return await call(data, timeout=PATIENCE, compression=compression)
@@ -71,7 +68,6 @@ class Served:
     async def refusal(
         self, method: str, data: bytes, compression: grpc.Compression | None = None
     ) -> Refusal:
-        """Return the code and the text with which a call is refused."""
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await self.call(method, data, compression)
         return caught.value.code(), caught.value.details()

@@ -81,7 +81,6 @@ async def test_output_that_goes_nowhere_ends_nothing(where: str, folder: Path) -
 
 
 async def healthy(network: GrpcTransport, process: Process) -> None:
-    """Wait until a server that is starting serves."""
     async with asyncio.timeout(PATIENCE):
         while True:
             assert process.returncode is None
@@ -92,7 +91,6 @@ async def healthy(network: GrpcTransport, process: Process) -> None:
 
 @contextmanager
 def outlet(kind: str) -> Iterator[int]:
-    """Open something that nothing can be written to."""
     if kind == "a full disk":
         with Path("/dev/full").open("wb") as full:
             yield full.fileno()

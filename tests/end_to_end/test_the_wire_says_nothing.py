@@ -87,8 +87,6 @@ def the_only(found: set[Seen]) -> Seen:
 
 @dataclass
 class Watch:
-    """Sees plays at one server."""
-
     recording: Recording
     log: Log
 

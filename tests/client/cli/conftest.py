@@ -34,7 +34,6 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """Where a device keeps its files; not there yet."""
     return tmp_path / "data"
 
 
@@ -57,8 +56,6 @@ def ask(askew: Askew, demo_address: str, data: Path) -> Ask:
 
 @pytest.fixture
 def spend(data: Path) -> Spend:
-    """Charges the ledger in `data`."""
-
     def charge(epsilon: Fraction | int, month: str = month_of(datetime.date.today())) -> None:
         where, drawn = places(data), Signal(SPACE, LatticeLaplace(11, 1024), (1, 2))
         store = SignalStore(where.ledger, Caps(Fraction(48)), where.mark)
@@ -69,8 +66,6 @@ def spend(data: Path) -> Spend:
 
 @pytest.fixture
 def charges(data: Path) -> Charges:
-    """What the ledger in `data` has, if there is one."""
-
     def read() -> tuple[Entry, ...]:
         path = data / "signals.sqlite"
         return SignalStore(path, Caps(Fraction(192))).entries() if path.exists() else ()

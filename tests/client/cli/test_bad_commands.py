@@ -211,13 +211,10 @@ def test_a_command_that_is_none_is_refused_with_the_nearest(askew: Askew) -> Non
 def test_completion_offers_commands_and_the_choices_of_a_setting(
     words: str, offered: set[str]
 ) -> None:
+    typed = {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
     run = subprocess.run(
         [sys.executable, "-c", "from askew_client.cli.main import main; main()"],
-        env={
-            "_ASKEW_COMPLETE": "bash_complete",
-            "COMP_WORDS": words,
-            "COMP_CWORD": str(words.count(" ")),
-        },
+        env=typed | {"_ASKEW_COMPLETE": "bash_complete"},
         capture_output=True,
         text=True,
         check=False,

@@ -233,3 +233,13 @@ def test_what_is_held_answers_without_a_call(
     monkeypatch.setattr("askew_client.transport.grpc.GrpcTransport.call", unreachable)
     assert askew("catalog", "--server", demo_address).out == titles
     assert not (tmp_path / "signals.sqlite").exists()
+
+
+def test_an_authority_that_is_no_use_is_named_also_where_nothing_is_sent(
+    ask: Ask, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: the file is read by the first call."""
+    ask("--mode", "held")
+    monkeypatch.setenv("ASKEW_AUTHORITY", str(data / "none.pem"))
+    refused = ask("--mode", "held")
+    assert (refused.code, "a file that can be read" in refused.err) == (1, True)

@@ -273,20 +273,6 @@ def test_what_a_collection_does_not_have_is_said_with_the_nearest_that_it_has(
     assert (bad.code, "secret" in bad.err) == (1, False)
 
 
-def test_a_result_says_where_it_is_and_in_which_currency(
-    askew: Askew, place: Place, address: str, data: Path
-) -> None:
-    place("add", "home", "--region", "DE", stdin=HOME)
-    near = ("near", "places", "--server", address, "--data", data)
-    first = askew(*near).out.splitlines()[0]
-    value = json.loads(askew(*near, "--json").out)
-    latitude, longitude = value["results"][0]["coordinates"]
-    assert f" km, at {latitude:.7g}, {longitude:.7g}  " in first
-    assert re.search(r"price \d+(\.\d+)? EUR", first)
-    assert re.search(r", hours .*, (open|closed) now$", first)
-    assert value["units"] == {"price": "EUR"}
-
-
 @pytest.mark.parametrize("option", ["--level=county", "--region=DE"])
 @pytest.mark.usefixtures("impatient")
 def test_the_noise_of_a_named_place_is_not_set_when_it_is_asked_from(
@@ -327,15 +313,16 @@ def test_what_is_near_comes_with_the_pick_and_says_what_was_sent(
     found = askew("near", "places", "--server", address, "--data", data, "-k", 7)
     *results, footer, sent = found.out.splitlines()
     assert (found.code, found.err) == (0, "")
-    assert len(results) == 7
     assert [line[0] for line in results] == ["*", *" " * 6]
     assert "SIMULATED" in footer
     assert sent.endswith("; as before)")
-    again = askew("near", "shops", "--server", address, "--data", data, "--json")
-    value = json.loads(again.out)
+    value = json.loads(askew("near", "shops", "--server", address, "--data", data, "--json").out)
     assert len(value["results"]) == 40  # of about 100 bytes each
-    assert value["pick"] == value["results"][0]["title"]
-    assert value["fresh"] is False
+    assert (value["pick"], value["fresh"]) == (value["results"][0]["title"], False)
+    latitude, longitude = value["results"][0]["coordinates"]
+    assert f" km, at {latitude:.7g}, {longitude:.7g}  " in results[0]
+    assert re.search(r"price \d+(\.\d+)? EUR.*, hours .*, (open|closed) now$", results[0])
+    assert value["units"] == {"price": "EUR"}
 
 
 def test_an_unnamed_place_is_charged_each_time_and_says_so_first(

@@ -66,5 +66,4 @@ class DeviceWorld:
 
 @pytest.fixture
 def device(tmp_path: Path) -> DeviceWorld:
-    """A device without a place."""
     return DeviceWorld(tmp_path / "mine")

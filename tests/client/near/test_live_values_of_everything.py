@@ -36,7 +36,6 @@ MODEL = rows_model(mode=ServingMode.HELD)
 
 
 def changed(model: MetricModel, seed: int) -> MetricModel:
-    """The same rows, of which live values are others."""
     rng, n = np.random.default_rng(seed), len(model.collections["cafes"])
     values: dict[str, Column] = {
         "open": Flags(rng.integers(-1, 2, n).astype(np.int8)),

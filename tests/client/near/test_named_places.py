@@ -17,12 +17,7 @@ from client.near.conftest import BERLIN, MUNICH, SETTINGS, DeviceWorld
 from raised import raised
 
 from askew.dp.privacy import ANY_SPACE
-from askew.errors import (
-    LedgerRefused,
-    ParameterError,
-    PlaceError,
-    ProfileError,
-)
+from askew.errors import LedgerRefused, ParameterError, PlaceError, ProfileError
 from askew.noise.randomness import RandomBits, SystemBits
 from askew.spaces.map import Position
 from askew_client.near.sources import perturbed
@@ -31,13 +26,13 @@ from askew_client.profile.document import MAX_PLACES, AxisValues, NamedPlace, Pr
 PRIVATE = ("52.52", "13.405", "48.137", "11.575")
 
 
-class Silent(RandomBits):
-    """Fails the test that draws; a handle of 16 bytes is no draw."""
+class Failing(RandomBits):
+    """Fails whoever draws; a handle of 16 bytes is no draw."""
 
     def read(self, count: int) -> bytes:
         if count == 16:
             return bytes(16)
-        pytest.fail("a random byte was read")
+        raise OSError
 
 
 class Counted(SystemBits):
@@ -70,7 +65,7 @@ async def test_what_is_sent_of_a_place_never_changes(device: DeviceWorld) -> Non
     """
     device.places.add("home", BERLIN)
     first, charges = await sent_by(device), device.signals.entries()
-    device.bits = Silent()
+    device.bits = Failing()
     for changed in (
         {"level": "district"},
         {"epsilon_per_axis_unit": Fraction(1, 2)},
@@ -170,7 +165,7 @@ def test_forgetting_refunds_nothing_and_leaves_no_position(device: DeviceWorld) 
 def test_a_position_outside_the_region_is_refused_before_anything_is_paid(
     device: DeviceWorld, position: Position, hint: str
 ) -> None:
-    device.bits = Silent()
+    device.bits = Failing()
     with pytest.raises(PlaceError, match=hint) as refusal:
         device.places.add("home", position)
     assert not any(part in str(refusal.value) for part in ("40.7", "74", *PRIVATE))
@@ -282,12 +277,6 @@ def test_a_crash_between_charge_and_profile_loses_budget_and_tells_nothing(
 
 
 def test_a_crash_in_the_draw_leaves_neither_charge_nor_place(device: DeviceWorld) -> None:
-    class Failing(RandomBits):
-        def read(self, count: int) -> bytes:
-            if count == 16:
-                return bytes(16)
-            raise OSError
-
     device.bits = Failing()
     with pytest.raises(OSError):  # noqa: PT011  # any
         device.places.add("home", BERLIN)

@@ -22,17 +22,9 @@ from made_device import made_device
 from raised import raised
 from small_map import DAY, GERMANY, NearServer, made_card
 
+from askew import errors
 from askew.catalog.item import Listing
-from askew.errors import (
-    AskewError,
-    Malformed,
-    NotShown,
-    OutOfRange,
-    ParameterError,
-    PlaceError,
-    PreferenceError,
-    StaleSpace,
-)
+from askew.errors import AskewError, NotShown, ParameterError, PlaceError, PreferenceError
 from askew.noise.randomness import ReplayBits
 from askew.placement.hexagonal import place_on_map
 from askew.protocol.metric_card import ALL, PlaceSlate
@@ -284,7 +276,7 @@ async def test_a_hostile_answer_is_refused_and_nothing_of_it_is_used(
     device.places.add("home", BERLIN)
     device.server.spoil = HOSTILE[case]
     outcome = await raised(near(device.program, "places"))
-    assert isinstance(outcome.error, Malformed | OutOfRange | StaleSpace)
+    assert isinstance(outcome.error, errors.Malformed | errors.OutOfRange | errors.StaleSpace)
     assert len(device.server.requests) == 1
 
 
@@ -368,7 +360,6 @@ async def test_a_server_cannot_find_a_value_by_the_ends_of_its_axes(tmp_path: Pa
 
 
 def on_line(line: AxisSpace, values: AxisValues) -> AxisSource:
-    """Values that ask a server with these axes."""
     card = made_card(line)
     source = source_at(card, "places", NamedPlace("0" * 32, values), SETTINGS)
     assert isinstance(source, AxisSource)

@@ -33,8 +33,7 @@ from askew_server.collections.model import model_of
 
 SETTINGS = ClientSettings(region="DE")
 ASKING = replace(SETTINGS, mode="ask")
-FETCH = ["GetModelCard", "file", "file"]
-"""The card, the head of the file, its body."""
+FETCH = ["GetModelCard", "file", "file"]  # the card, the head of the file, its body
 CAKE = Preferences(only={"kind": frozenset({"cake"})}, likes={"kind": {"tea": 3.0}})
 
 
@@ -52,7 +51,6 @@ def source_of(at: Position, space: MapSpace, k: int = 5) -> MapSource:
 
 
 def by_distance(server: ServedModel, at: Position, name: str) -> list[str]:
-    """The titles of all items of a collection, the nearest first."""
     source, rows = source_of(at, GERMANY), server.model.collections[name]
     found = sorted(rows.listings(range(len(rows))), key=lambda e: source.distance(e.coordinates))
     return [each.title for each in found]

@@ -30,19 +30,16 @@ def simulated() -> LocalPlaces:
 
 @pytest.fixture
 def device(pair: Pair, tmp_path: Path) -> DeviceWorld:
-    """Nothing rated, nothing spent."""
     return DeviceWorld(pair.card, pair.catalog, tmp_path)
 
 
 @pytest.fixture
 def near(pair: Pair, tmp_path: Path, simulated: LocalPlaces) -> NearWorld:
-    """Nothing named, nothing spent."""
     return NearWorld(Town(pair.card, pair.catalog, simulated), tmp_path)
 
 
 @pytest.fixture
 def at_home(near: NearWorld) -> NearWorld:
-    """A place is named."""
     near.companion().places.add("home", HOME)
     return near
 

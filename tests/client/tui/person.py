@@ -82,17 +82,14 @@ class Network(LocalTransport):
         self.silent = False
 
     def become(self, card: ModelCard, catalog: Catalog) -> None:
-        """Serve another model from now on."""
         super().__init__(card, catalog)
 
     async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
-        """What is held, unless nobody is there."""
         if self.unreachable is not None:
             raise self.unreachable
         return await super().read(catalog_date, part, start, size)
 
     async def retrieve(self, query: Query, card: Card) -> Slate:
-        """The answer, a failure, or silence for ever."""
         self.asked.append(query)
         if self.silent:
             try:
@@ -139,7 +136,6 @@ class DeviceWorld:
         self.profile = ProfileStore(directory / "profile.sqlite")
 
     def companion(self) -> Device:
-        """A companion of this device, as the app or a test opens one."""
         return made_device(
             self.network,
             self.directory,
@@ -165,8 +161,6 @@ class DeviceWorld:
         *,
         program: type[AskewApp] | None = None,
     ) -> AsyncIterator[Person]:
-        """The app of this device, with a person before it."""
-
         @asynccontextmanager
         async def companion() -> AsyncIterator[Device]:
             yield self.companion()
@@ -192,19 +186,16 @@ class Town(Network):
         self.places, self.received, self.requests = places, 0, 0
 
     def card_for(self, collection: int | None) -> Card:
-        """Of a question: only places have collections."""
         self.requests += 1
         return super().card_for(None) if collection is None else self.places.card
 
     async def metric_card(self) -> MetricCard:
-        """The card of the places, unless nobody is there."""
         self.received += 1
         if self.unreachable is not None:
             raise self.unreachable
         return self.places.card
 
     async def retrieve(self, query: Query, card: Card) -> Slate | PlaceSlate:  # type: ignore[override]  # places too
-        """What is near, or what the films' server does."""
         if query.collection is None or self.silent or self.failure is not None:
             return await super().retrieve(query, card)
         self.asked.append(query)
@@ -259,11 +250,9 @@ class Person:
             await self.pilot.pause()
 
     async def write(self, text: str) -> None:
-        """Type a text, letter by letter."""
         await self.press(*("space" if letter == " " else letter for letter in text))
 
     async def click(self, widget: type[Widget] | str, at: tuple[int, int] = (0, 0)) -> None:
-        """Click into a widget, so far from its upper left corner, once all is where it will be."""
         await self.settled()
         await self.pilot.click(widget, offset=at)
         await self.settled()
@@ -299,11 +288,9 @@ class Person:
         assert not missing, f"{missing} is not on the screen:\n{self.sees()}"
 
     def shows(self, part: str) -> bool:
-        """Whether a text can be seen."""
         return any(part in text for text in self._texts())
 
     def _texts(self) -> set[str]:
-        """What stands in the screen and in each of its widgets."""
         lines = self.sees().splitlines()
         screen = self.app.screen
         regions = {screen.region, *(each.content_region for each in screen.query("*"))}
@@ -311,6 +298,5 @@ class Person:
 
 
 def _text_of(lines: list[str], region: Region) -> str:
-    """What stands in a part of the screen, on one line."""
     rows = lines[max(0, region.y) : max(0, region.bottom)]
     return " ".join(" ".join(row[region.x : region.right] for row in rows).split())

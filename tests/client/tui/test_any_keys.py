@@ -39,7 +39,6 @@ WALK = (
 
 
 def every_key() -> tuple[str, ...]:
-    """Each key that the app, or a screen of it, knows."""
     bindings = (*AskewApp.BINDINGS, *(each for screen in SCREENS for each in screen.BINDINGS))
     keys = {key for each in bindings if isinstance(each, Binding) for key in each.key.split(",")}
     return tuple(sorted((keys | {"shift+tab", "left", "right", "up", "down"}) - OTHER_THEME))
@@ -127,7 +126,6 @@ def device(at_home: NearWorld) -> NearWorld:
 
 
 async def pressed(device: NearWorld, *sequences: tuple[str, ...]) -> Witness:
-    """Press sequences at one app, each in a month of its own."""
     await device.rated(film_2=5, film_6=4, film_11=1)
     async with device.opened(size=(110, 50), program=BegunOnTitles) as person:
         witness = Witness(person, device)

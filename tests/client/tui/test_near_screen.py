@@ -156,7 +156,7 @@ async def test_who_stops_a_question_while_its_signal_is_looked_up_can_ask_again(
     def slow_at_first(*given: Any, **named: Any) -> Any:
         if not begun.is_set():
             begun.set()
-            assert release.wait(20)
+            assert release.wait(300)
         return remember(*given, **named)
 
     monkeypatch.setattr(SignalStore, "remember", slow_at_first)
