@@ -50,11 +50,12 @@ from askew_client.near.pick import NO_PREFERENCES
 from askew_client.settings.settings import ClientSettings, ModeName
 
 MANY = Fraction(10**6)
-SETTINGS = ClientSettings(
+TASTES = ClientSettings(
     mode="ask", k=4, region="DE", place_monthly_cap=MANY, place_lifetime_cap=MANY
 )
-PLACES = replace(SETTINGS, mode="auto")
+PLACES = replace(TASTES, mode="auto")
 P = TypeVar("P", Ratings, Neighbor)
+Act = Callable[[AskewClient, P], Awaitable[str]]
 
 pytestmark = pytest.mark.usefixtures("home")
 HONEST = "an honest one"
@@ -163,9 +164,9 @@ async def ask_all(client: AskewClient, person: Neighbor) -> str:
 async def first_contacts(
     server: Eavesdropper,
     persons: Iterable[P],
-    act: Callable[[AskewClient, P], Awaitable[str]],
+    act: Act[P],
     root: Path,
-    settings: ClientSettings = SETTINGS,
+    settings: ClientSettings = TASTES,
 ) -> set[Seen]:
     """See what people do, each with a device of their own."""
     seen = set()
@@ -181,14 +182,15 @@ async def first_contacts(
 async def changes(
     server: Eavesdropper,
     persons: Iterable[P],
-    act: Callable[[AskewClient, P], Awaitable[str]],
+    act: Act[P],
     root: Path,
+    settings: ClientSettings = TASTES,
 ) -> set[Seen]:
     """See what people do with one device; the first one begins it unseen."""
     first, *others = persons
     seen = set()
     with watched(server) as watch:
-        async with AskewClient(SETTINGS, server=watch.address, directory=root) as client:
+        async with AskewClient(settings, server=watch.address, directory=root) as client:
             await act(client, first)
             watch.seen("", root)
             for person in (first, *others):
@@ -229,7 +231,7 @@ async def test_whether_a_device_asks_is_the_same_for_all_tastes(
     one because it is not.
     """
     server = large_server()
-    settings = replace(SETTINGS, mode=mode, byte_budget=default_budget(server))
+    settings = replace(TASTES, mode=mode, byte_budget=default_budget(server))
     seen = the_only(await first_contacts(server, people(6), ask_twice, tmp_path, settings))
     assert seen.n_questions == questions
 
@@ -279,7 +281,7 @@ async def test_a_person_who_moves_and_wants_other_things_is_one_observation(
     name: str, pairs: int, tmp_path: Path
 ) -> None:
     """Homes, ratings, preferences and filters."""
-    the_only(await changes(MAPS[name](), neighbors(1 + pairs), move_and_ask, tmp_path))
+    the_only(await changes(MAPS[name](), neighbors(1 + pairs), move_and_ask, tmp_path, PLACES))
 
 
 # One leak of each kind that can be seen, planted in the production objects: a question that is not
@@ -375,4 +377,4 @@ async def test_a_planted_leak_of_places_is_seen(
     OF_A_PLACE[plant](monkeypatch)
     persons, server = neighbors(6), MAPS[HONEST]()
     assert len(await first_contacts(server, persons, ask_near, tmp_path / "first", PLACES)) > 1
-    assert len(await changes(server, persons, move_and_ask, tmp_path / "changing")) > 1
+    assert len(await changes(server, persons, move_and_ask, tmp_path / "changing", PLACES)) > 1
