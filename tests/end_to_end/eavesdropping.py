@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -91,13 +90,9 @@ class HostileServer(Eavesdropper):
 
 @contextmanager
 def serving(
-    server: Eavesdropper,
-    credentials: grpc.ServerCredentials | None = None,
-    context: ssl.SSLContext | None = None,
+    server: Eavesdropper, credentials: grpc.ServerCredentials | None = None
 ) -> Iterator[str]:
-    """The server on a port of this machine, its files on the next; its address. With credentials
-    and a context, over TLS.
-    """
+    """The server on a port of this machine, its files on the next; its address."""
     running = grpc.server(ThreadPoolExecutor(2))
     handler = grpc.method_handlers_generic_handler("askew.wire.v1.Retrieval", server.methods())
     running.add_generic_rpc_handlers((handler,))
@@ -107,7 +102,7 @@ def serving(
             return running.add_insecure_port(address)
         return running.add_secure_port(address, credentials)
 
-    with static_host.beside(listen, server.held, context=context, hear=server.hear_file) as host:
+    with static_host.beside(listen, server.held, hear=server.hear_file) as host:
         running.start()
         try:
             yield f"127.0.0.1:{host.port - 1}"

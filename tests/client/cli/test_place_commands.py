@@ -157,7 +157,16 @@ def test_a_terminal_asks_before_it_charges_a_position(
     terminal.yes = True
     for command in ("add", "move"):
         assert place(command, "home", "Berlin", "--anew", "--region", "DE").code == 0
-    assert place("add", "flat", "Berlin", "--take").code == 0  # which charges nothing
+    second = place("add", "flat", "Berlin")  # no price is said of what is not drawn
+    assert (second.code, "epsilon" in second.err) == (1, False)
+    assert "home is at this very position\n" in second.err
+    assert {*re.findall("--take|--anew", second.err)} == {"--take", "--anew"}
+    taken = place("add", "flat", "Berlin", "--take")
+    assert (taken.code, taken.out) == (0, "")
+    assert "flat is kept: one more name of this place, and nothing is charged" in taken.err
+    home, flat = json.loads(place("list", "--json").out)
+    assert home["sent"] == flat["sent"]
+    assert len(charges()) == 2
     assert terminal.asked == 3 * ["Draw and charge this noisy position?"]
 
 
@@ -212,23 +221,6 @@ def test_the_region_is_asked_for_before_the_position(
     assert asked == [("Region", "AT"), ("Town", None), ("Town", None)]
 
 
-def test_a_second_name_at_a_charged_position_is_said_before_it_is_charged(place: Place) -> None:
-    """No price is said of what is not drawn. Planted bug: it is drawn and charged."""
-    place("add", "home", "--region", "DE", stdin=HOME)
-    told = place("add", "flat", stdin=HOME)
-    assert told.code == 1
-    assert "home is at this very position\n" in told.err
-    assert "--take" in told.err
-    assert "--anew" in told.err
-    assert "epsilon" not in told.err
-    taken = place("add", "flat", "--take", stdin=HOME)
-    assert (taken.code, taken.out) == (0, "")
-    assert "flat is kept: one more name of this place, and nothing is charged" in taken.err
-    home, flat = json.loads(place("list", "--json").out)
-    assert home["sent"] == flat["sent"]
-    assert "was drawn and charged" in place("move", "flat", "--anew", stdin=HOME).err
-
-
 def test_a_name_is_refused_before_a_position_is_typed(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -273,16 +265,15 @@ def test_what_a_collection_does_not_have_is_said_with_the_nearest_that_it_has(
     assert (bad.code, "secret" in bad.err) == (1, False)
 
 
-@pytest.mark.parametrize("option", ["--level=county", "--region=DE"])
 @pytest.mark.usefixtures("impatient")
 def test_the_noise_of_a_named_place_is_not_set_when_it_is_asked_from(
-    askew: Askew, place: Place, data: Path, option: str
+    askew: Askew, place: Place, data: Path
 ) -> None:
     """It was drawn before. Before: taken without a word, as if the question were more private."""
     place("add", "home", "--region", "DE", stdin=HOME)
-    found = askew("near", "places", option, "--server", "127.0.0.1:1", "--data", data)
-    assert found.code == 2
-    assert "was drawn when it was named" in found.err
+    for option in ("--level=county", "--region=DE"):
+        found = askew("near", "places", option, "--server", "127.0.0.1:1", "--data", data)
+        assert (found.code, "was drawn when it was named" in found.err) == (2, True)
 
 
 def test_the_budget_shows_both_accounts_with_their_units_and_names_the_places(
