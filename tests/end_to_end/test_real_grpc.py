@@ -76,8 +76,8 @@ class Served:
 @asynccontextmanager
 async def serving(served: Retriever | MetricModel | RetrievalService) -> AsyncIterator[Served]:
     if not isinstance(served, RetrievalService):
-        found = Serving(served) if isinstance(served, MetricModel) else served
-        served = RetrievalService(SnapshotHolder(found.snapshot))
+        answers = Serving(served) if isinstance(served, MetricModel) else served
+        served = RetrievalService(SnapshotHolder(answers.snapshot))
     async with running([served], ServerConfig(grace=0)) as server:
         address = f"127.0.0.1:{server.port}"
         async with GrpcTransport(address, PATIENCE) as transport:

@@ -28,9 +28,9 @@ from askew_client.transport.grpc import GrpcTransport
 def test_a_question_is_answered_from_a_file(ask: Ask, tmp_path: Path, charges: Charges) -> None:
     ratings = tmp_path / "ratings.csv"
     ratings.write_bytes(RATINGS)
-    found = ask("--ratings", ratings, "-k", "5")
-    *films, footer, mode, cost, fresh = found.out.splitlines()
-    assert (found.code, len(films)) == (0, 5)
+    asked = ask("--ratings", ratings, "-k", "5")
+    *films, footer, mode, cost, fresh = asked.out.splitlines()
+    assert (asked.code, len(films)) == (0, 5)
     assert mode.startswith("(ask: one signal at epsilon 0.8 a rating, k 5; this device holds every")
     assert [line[0] for line in films].count("*") == 1
     assert "SIMULATED" in footer
@@ -40,7 +40,7 @@ def test_a_question_is_answered_from_a_file(ask: Ask, tmp_path: Path, charges: C
     assert most
     assert 4 < float(most[1]) <= 16
     assert "a fresh signal was drawn and charged" in fresh
-    price, before = found.err.splitlines()
+    price, before = asked.err.splitlines()
     assert re.search("^this question costs epsilon 0.8 a rating, .* at the median distance", price)
     assert re.search(r"^spent before it: 0 of 48 for life, 0 of 1.6 in \d{4}-\d\d$", before)
     assert len(charges()) == 1
@@ -52,11 +52,11 @@ def test_who_rated_nothing_of_the_catalog_is_charged_like_anybody_else_and_told_
 ) -> None:
     """Planted bugs: a refusal, or no question, by which a server learns what is rated."""
     # Some programs begin a file like this.
-    found = ask(stdin=f"\ufefftitle,rating\n{line}".encode())
-    assert (found.code, len(charges())) == (0, 1)
-    assert "(you have rated nothing of this catalog, which no server learns" in found.out
+    asked = ask(stdin=f"\ufefftitle,rating\n{line}".encode())
+    assert (asked.code, len(charges())) == (0, 1)
+    assert "(you have rated nothing of this catalog, which no server learns" in asked.out
     told = f"(this device does not know the titles of {unused} of your ratings"
-    assert (told in found.out) == bool(unused)
+    assert (told in asked.out) == bool(unused)
 
 
 def test_who_changes_epsilon_is_told_when_it_counts(ask: Ask) -> None:
@@ -87,8 +87,8 @@ def test_options_come_from_the_environment_too_and_the_ledger_has_a_home(
 ) -> None:
     monkeypatch.setenv("ASKEW_SERVER", demo_address)
     monkeypatch.setenv("ASKEW_K", "3")
-    found = askew("ask", "--ratings", "-", stdin=RATINGS)
-    assert (found.code, len(found.out.splitlines())) == (0, 7)
+    asked = askew("ask", "--ratings", "-", stdin=RATINGS)
+    assert (asked.code, len(asked.out.splitlines())) == (0, 7)
     (ledger,) = home.rglob("signals.sqlite")
     (mark,) = home.rglob("signals.json")
     assert ledger.is_relative_to(home / "data")
@@ -126,16 +126,16 @@ def test_one_unknown_title_stops_nothing_and_all_are_listed(
 ) -> None:
     """Of a file, and of the stored profile."""
     file, where = tmp_path / "unmatched.csv", ("--data", data)
-    found = ask("--unmatched", file, stdin=MIXED)
-    assert found.code == 0
-    assert "(this device does not know the titles of 2 of your ratings" in found.out
-    assert "Unheard" not in found.out + found.err
+    asked = ask("--unmatched", file, stdin=MIXED)
+    assert asked.code == 0
+    assert "(this device does not know the titles of 2 of your ratings" in asked.out
+    assert "Unheard" not in asked.out + asked.err
     assert file.read_text() == UNKNOWN
     assert file.stat().st_mode & 0o777 == 0o600
     file.unlink()
     askew("profile", "import", "-", *where, stdin=MIXED)
-    found = askew("ask", "--server", demo_address, *where, "--json", "--unmatched", file)
-    assert (json.loads(found.out)["unused_ratings"], file.read_text()) == (2, UNKNOWN)
+    asked = askew("ask", "--server", demo_address, *where, "--json", "--unmatched", file)
+    assert (json.loads(asked.out)["unused_ratings"], file.read_text()) == (2, UNKNOWN)
 
 
 def test_nothing_is_looked_for_or_written_before_the_connection_is_closed(
@@ -171,11 +171,11 @@ def test_by_itself_a_device_that_holds_everything_asks_nothing_and_says_so(
     ask: Ask, tmp_path: Path
 ) -> None:
     """Planted bug: a ledger, and so a file that says when this device asked."""
-    found = ask()
-    assert (found.code, found.err) == (0, "")
-    assert len([line for line in found.out.splitlines() if line.startswith(("* ", "  "))]) == 20
-    assert "(held: all 417 items (" in found.out
-    assert "nothing is drawn, charged or sent)" in found.out
+    asked = ask()
+    assert (asked.code, asked.err) == (0, "")
+    assert len([line for line in asked.out.splitlines() if line.startswith(("* ", "  "))]) == 20
+    assert "(held: all 417 items (" in asked.out
+    assert "nothing is drawn, charged or sent)" in asked.out
     assert not [*tmp_path.rglob("signals.sqlite")]
 
 

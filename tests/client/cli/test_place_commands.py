@@ -272,8 +272,8 @@ def test_the_noise_of_a_named_place_is_not_set_when_it_is_asked_from(
     """It was drawn before. Before: taken without a word, as if the question were more private."""
     place("add", "home", "--region", "DE", stdin=HOME)
     for option in ("--level=county", "--region=DE"):
-        found = askew("near", "places", option, "--server", "127.0.0.1:1", "--data", data)
-        assert (found.code, "was drawn when it was named" in found.err) == (2, True)
+        refused = askew("near", "places", option, "--server", "127.0.0.1:1", "--data", data)
+        assert (refused.code, "was drawn when it was named" in refused.err) == (2, True)
 
 
 def test_the_budget_shows_both_accounts_with_their_units_and_names_the_places(
@@ -421,28 +421,28 @@ def test_a_server_of_the_other_kind_is_told_as_that(
         assert "refused" not in found.err
 
 
-PARAMETERS = [each for _, command in every_command(cli.cli) for each in command.params]
+PARAMETERS = [option for _, command in every_command(cli.cli) for option in command.params]
 
 
 def test_no_option_and_no_variable_takes_a_coordinate_or_a_wish() -> None:
     """Planted bugs: --latitude, --open-now, --like."""
-    names = {each.name or "" for each in PARAMETERS}
+    names = {option.name or "" for option in PARAMETERS}
     private = ("lat", "lon", "position", "where", "open", "like", "price", "filter", "radius")
     assert {name for name in names for word in private if name.startswith(word)} == set()
-    assert {each.name for each in PARAMETERS if each.envvar} == {"config_file"}
+    assert {option.name for option in PARAMETERS if option.envvar} == {"config_file"}
 
 
 def test_no_command_takes_a_title_or_a_rating_as_an_argument() -> None:
     """Planted bugs: `askew profile add TITLE RATING`, `askew place add NAME LATITUDE LONGITUDE`,
     which every program could read. Public are a name of a place, and where it may be.
     """
-    arguments = {each.name for each in PARAMETERS if isinstance(each, click.Argument)}
+    arguments = {option.name for option in PARAMETERS if isinstance(option, click.Argument)}
     assert arguments == {"collection", "file", "name", "shell", "town"}
     free_text = {
-        each.name
-        for each in PARAMETERS
-        if isinstance(each, click.Option)
-        and isinstance(each.type, click.types.StringParamType)
-        and each.metavar in {None, "TEXT"}  # else a number or a choice, which `load` refuses
+        option.name
+        for option in PARAMETERS
+        if isinstance(option, click.Option)
+        and isinstance(option.type, click.types.StringParamType)
+        and option.metavar in {None, "TEXT"}  # else a number or a choice, which `load` refuses
     }
     assert free_text == {"name", "region", "server"}
