@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -43,16 +42,13 @@ class Eavesdropper:
     heard: list[Any]
 
     def methods(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
-        """Return what it serves, as raw bytes."""
         raise NotImplementedError
 
     def held(self, catalog_date: int, part: str) -> bytes | None:
-        """Return a file that it lets devices hold; None where there is none."""
         del catalog_date, part
         return None
 
     def hear_file(self, request: bytes) -> None:
-        """Keep a request for a file, as it came."""
         self.heard.append(("file", request, ()))
 
     def note(self, method: str, request: bytes, context: grpc.ServicerContext) -> None:
@@ -94,13 +90,9 @@ class HostileServer(Eavesdropper):
 
 @contextmanager
 def serving(
-    server: Eavesdropper,
-    credentials: grpc.ServerCredentials | None = None,
-    context: ssl.SSLContext | None = None,
+    server: Eavesdropper, credentials: grpc.ServerCredentials | None = None
 ) -> Iterator[str]:
-    """The server on a port of this machine, its files on the next; its address. With credentials
-    and a context, over TLS.
-    """
+    """The server on a port of this machine, its files on the next; its address."""
     running = grpc.server(ThreadPoolExecutor(2))
     handler = grpc.method_handlers_generic_handler("askew.wire.v1.Retrieval", server.methods())
     running.add_generic_rpc_handlers((handler,))
@@ -110,7 +102,7 @@ def serving(
             return running.add_insecure_port(address)
         return running.add_secure_port(address, credentials)
 
-    with static_host.beside(listen, server.held, context=context, hear=server.hear_file) as host:
+    with static_host.beside(listen, server.held, hear=server.hear_file) as host:
         running.start()
         try:
             yield f"127.0.0.1:{host.port - 1}"
@@ -140,10 +132,6 @@ def people(count: int) -> list[Ratings]:
         strange = chance.choice(elsewhere, size=chance.integers(0, 40), replace=False)
         fixed.append({str(each): float(chance.integers(-2, 8)) for each in (*known, *strange)})
     return fixed[:count]
-
-
-def hostile_servers() -> dict[str, Callable[[], HostileServer]]:
-    return dict(_MAKERS)
 
 
 def made_world(
@@ -191,17 +179,13 @@ def _stale(_: bytes) -> bytes:
     raise StaleSpace
 
 
-def _garbage(_: bytes) -> bytes:
-    return b"\xff\xff"
-
-
 def _upside_down(data: bytes) -> bytes:
     message = pb.RetrieveResponse.FromString(data)
     message.codes = message.codes[::-1]
     return message.SerializeToString()
 
 
-_MAKERS: dict[str, Callable[[], HostileServer]] = {
+SERVERS: dict[str, Callable[[], HostileServer]] = {
     "an honest one": made_world,
     "decoys alone": lambda: made_world(titles=lambda i: Item(f"Decoy {i}")),
     "one target among decoys": lambda: made_world(
@@ -235,6 +219,6 @@ _MAKERS: dict[str, Callable[[], HostileServer]] = {
     "one rating worth all": lambda: made_world(d=1, unit=4.0, least_likes=1, clip=1.0, width=0.05),
     "fewer results than asked for": lambda: made_world(most=3),
     "a space that is stale at once": lambda: made_world(spoil=_stale),
-    "an answer of garbage": lambda: made_world(spoil=_garbage),
+    "an answer of garbage": lambda: made_world(spoil=lambda _: b"\xff\xff"),
     "an answer that scores in its own way": lambda: made_world(spoil=_upside_down),
 }

@@ -149,11 +149,6 @@ def made_up_spaces() -> list[MetricSpace]:
     return [MapSpace(region) for region in fixed]
 
 
-def hostile_maps() -> dict[str, Callable[[], HostileMap]]:
-    """Servers that would each learn something of a device that adapts to its person."""
-    return dict(_MAKERS)
-
-
 def _map(region: Region = GERMANY, spoil: Reply = lambda data: data, most: int = 50) -> HostileMap:
     return HostileMap(made_card(MapSpace(region), most=most), spoil=spoil)
 
@@ -162,29 +157,20 @@ def _axis(low: float, high: float, scale: float) -> HostileMap:
     return HostileMap(made_card(AxisSpace((Axis("hour", "h", low, high, scale),))))
 
 
-def _garbage(_: bytes) -> bytes:
-    return b"\xff\xff"
+def _edited(*, far: bool = False, fewer: bool = False, text: bool = False) -> HostileMap:
+    """Its answers have an item far outside, an item less or a text in place of a number."""
 
-
-def _edited(change: Callable[[pb.RetrieveResponse], object]) -> Reply:
     def spoil(data: bytes) -> bytes:
         message = pb.RetrieveResponse.FromString(data)
-        change(message)
+        if far:
+            message.listings[0].coordinates[:] = [-80.0, 170.0]
+        if fewer:
+            del message.listings[-1]
+        if text:
+            message.listings[3].values[1].text = "has_payloads"
         return message.SerializeToString()
 
-    return spoil
-
-
-def _far(message: pb.RetrieveResponse) -> None:
-    message.listings[0].coordinates[:] = [-80.0, 170.0]
-
-
-def _one_less(message: pb.RetrieveResponse) -> None:
-    del message.listings[-1]
-
-
-def _other_values(message: pb.RetrieveResponse) -> None:
-    message.listings[3].values[1].text = "has_payloads"
+    return _map(spoil=spoil)
 
 
 def _other_collection() -> HostileMap:
@@ -193,17 +179,18 @@ def _other_collection() -> HostileMap:
     return HostileMap(replace(honest.card, collections=renamed))
 
 
-_MAKERS: dict[str, Callable[[], HostileMap]] = {
+# Each would learn something of a device that adapts to its person.
+MAPS: dict[str, Callable[[], HostileMap]] = {
     "an honest one": _map,
     "a block around one home": lambda: _map(Region(52.51, 13.40, 52.53, 13.41)),
     "the other side of the Earth": lambda: _map(Region(-45.0, 166.0, -35.0, 178.0)),
     "half of the region": lambda: _map(Region(47.0, 5.5, 51.0, 15.5)),
     "fewer results than asked for": lambda: _map(most=5),
     "no such collection": _other_collection,
-    "an answer of garbage": lambda: _map(spoil=_garbage),
-    "an item far outside": lambda: _map(spoil=_edited(_far)),
-    "one item less": lambda: _map(spoil=_edited(_one_less)),
-    "values of another type": lambda: _map(spoil=_edited(_other_values)),
+    "an answer of garbage": lambda: _map(spoil=lambda _: b"\xff\xff"),
+    "an item far outside": lambda: _edited(far=True),
+    "one item less": lambda: _edited(fewer=True),
+    "values of another type": lambda: _edited(text=True),
     "a line of a day": lambda: _axis(0.0, 24.0, 8.0),
     "a line that ends before noon": lambda: _axis(0.0, 11.0, 4.0),
     "a line of one minute": lambda: _axis(8.49, 8.51, 1.0),

@@ -96,7 +96,6 @@ class Recording:
         self.address = f"127.0.0.1:{self._told.readline().strip()}"
 
     def take(self) -> list[Connection]:
-        """All connections, once each has ended."""
         self._ask.write("\n")
         self._ask.flush()
         return [Connection(**fields) for fields in json.loads(self._told.readline())]
@@ -104,7 +103,6 @@ class Recording:
 
 @contextmanager
 def recorded(address: str) -> Iterator[Recording]:
-    """Two ports that lead to a server's two."""
     command = [sys.executable, str(RECORDER), address.rpartition(":")[2]]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as recorder:
@@ -123,20 +121,17 @@ class Log(logging.Handler):
         self.lines: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a line down."""
         if record.name == OF_THE_COLLECTOR:
             return
         self.lines.append(f"{record.name} {record.levelname} {record.getMessage()}")
 
     def take(self) -> tuple[str, ...]:
-        """The lines since the last time."""
         lines, self.lines = self.lines, []
         return tuple(lines)
 
 
 @contextmanager
 def logged() -> Iterator[Log]:
-    """All that is logged meanwhile."""
     log, root = Log(), logging.getLogger()
     level = root.level
     root.addHandler(log)
@@ -174,7 +169,6 @@ def frozen() -> Iterator[None]:
 
 
 def questions_of(sent: Iterable[Connection]) -> list[pb.RetrieveRequest]:
-    """The messages of questions, as they crossed."""
     data = [
         frame[3]
         for each in sent

@@ -26,7 +26,6 @@ class Server:
     http: int | None
 
     def line(self) -> str:
-        """Return the next line of its output, once it is there."""
         assert self.process.stdout is not None
         return self.process.stdout.readline()
 

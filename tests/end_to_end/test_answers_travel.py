@@ -19,7 +19,10 @@ def returned(value: Any) -> list[Any]:
 
 
 @pytest.mark.slow
-async def test_all_that_a_client_returns_travels(tmp_path: Path) -> None:
+async def test_all_that_a_client_returns_travels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("askew_client.demo.server._PATIENCE", 300)  # of a busy machine
     async with (
         demo_server("places") as server,
         AskewClient(ClientSettings(region="DE"), server=server, directory=tmp_path / "a") as near,

@@ -12,7 +12,7 @@ import asyncio
 import datetime
 import io
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
 from fractions import Fraction
@@ -24,20 +24,20 @@ import pytest
 from asked import near
 from client.tui.person import Network, Person
 from end_to_end.eavesdropping import (
+    SERVERS,
     Eavesdropper,
     Heard,
     HostileServer,
     Ratings,
-    hostile_servers,
     people,
     serving,
 )
 from end_to_end.eavesdropping_near import (
     MADE_UP,
+    MAPS,
     HonestRows,
     HostileMap,
     Neighbor,
-    hostile_maps,
     made_up_spaces,
     neighbors,
 )
@@ -58,14 +58,13 @@ from askew_client.profile.store import PassingProfile
 from askew_client.settings.settings import ClientSettings
 from askew_client.tui.app import AskewApp
 from askew_client.tui.lists import NearList
-from askew_client.views.answers import Connection, NearAnswer
+from askew_client.views.answers import Connection
 
 TASTES = ClientSettings(mode="ask", k=4)
 PLACES = ClientSettings(
     region="DE", epsilon_per_axis_unit=Fraction(1), rating_monthly_cap=Fraction(12)
 )
 BERLIN = Position(52.52, 13.405)
-SERVERS, MAPS = hostile_servers(), hostile_maps()
 Observation = tuple[object, tuple[Heard, ...]]
 P = TypeVar("P", Ratings, Neighbor)
 
@@ -104,7 +103,6 @@ def observations(
 
 
 def run_command(monkeypatch: pytest.MonkeyPatch, stdin: str, *arguments: str) -> object:
-    """Return the exit code of `askew`."""
     file = io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8")
     monkeypatch.setattr(sys, "stdin", file)
     monkeypatch.setattr(sys, "argv", ["askew", *arguments])
@@ -119,8 +117,6 @@ def run_command(monkeypatch: pytest.MonkeyPatch, stdin: str, *arguments: str) ->
 def profiles_by_command(
     server: HostileServer, count: int, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> set[Observation]:
-    """Observe `askew ask --ratings - --unmatched FILE`, twice."""
-
     def play(address: str, person: Ratings, data: Path) -> object:
         lines = [f'"{title}",{"" if r is None else r}' for title, r in person.items()]
         text = "\n".join(["title,rating", *lines])
@@ -205,17 +201,14 @@ def test_rows_of_a_static_host_are_one_observation_to_it_and_to_the_server(
         assert len(observations(rows, neighbors(3), play, tmp_path)) == 1
 
 
-def other_settings() -> Iterator[ClientSettings]:
-    """Yield levels, epsilons and regions of later years, none among them."""
-    return cycle(
-        [
-            PLACES,
-            replace(PLACES, level="district"),
-            replace(PLACES, level="county", region="FR"),
-            replace(PLACES, epsilon_per_axis_unit=Fraction(3), region=""),
-            replace(PLACES, region="47/5/55.5/15.5"),
-        ]
-    )
+# Levels, epsilons and regions of later years, none among them.
+LATER = (
+    PLACES,
+    replace(PLACES, level="district"),
+    replace(PLACES, level="county", region="FR"),
+    replace(PLACES, epsilon_per_axis_unit=Fraction(3), region=""),
+    replace(PLACES, region="47/5/55.5/15.5"),
+)
 
 
 async def test_fifty_made_up_regions_hear_the_same_bytes_and_charge_nothing(
@@ -228,14 +221,12 @@ async def test_fifty_made_up_regions_hear_the_same_bytes_and_charge_nothing(
         view = client.places.add("home", BERLIN)
     heard: list[bytes] = []
     with ExitStack() as left:  # all at once: the card that is kept of an address is of one of them
-        for space, settings in zip(made_up_spaces(), other_settings(), strict=False):
+        for space, settings in zip(made_up_spaces(), cycle(LATER), strict=False):
             server = HostileMap(made_card(space))
             address = left.enter_context(serving(server))
             async with open_device(settings, server=address, directory=tmp_path) as device:
                 for collection in ("places", "shops"):
-                    answer = await near(device, collection)
-                    assert isinstance(answer, NearAnswer), answer
-                    assert answer.sent == view.sent
+                    assert (await near(device, collection)).sent == view.sent
                 charges = device.budget().lines
             heard.append(server.questions[0])
             assert len(charges) == 1
@@ -253,8 +244,6 @@ async def running_app(
     directory: Path,
     profile: PassingProfile | None = None,
 ) -> AsyncIterator[tuple[AskewApp, Person]]:
-    """Open the app, connected to its server, and a person's hands at it."""
-
     @asynccontextmanager
     async def opened() -> AsyncIterator[Device]:
         async with open_device(

@@ -19,7 +19,7 @@ def ran(folder: Path, program: str, streams: str) -> subprocess.CompletedProcess
         env={**os.environ, "HOME": str(folder), "XDG_DATA_HOME": str(folder)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
 

@@ -27,9 +27,6 @@ WAYS = {
     "nearest": "the 40 nearest to the noisy position",
     "one": "the noisy position, k = 1",
 }
-needs_procfs = pytest.mark.skipif(
-    not Path("/proc/self/environ").exists(), reason="processes are looked up in /proc"
-)
 
 
 @dataclass
@@ -41,7 +38,6 @@ class Demo:
     temporary: Path
 
     def read_until(self, words: str) -> str:
-        """Return the output up to the line that has these words."""
         assert self.process.stdout is not None
         seen = ""
         for line in self.process.stdout:
@@ -62,8 +58,7 @@ class Demo:
         return family
 
     def end(self) -> tuple[int, str, str]:
-        """Return the exit code, the rest of the output, and the complaints."""
-        out, err = self.process.communicate(timeout=60)
+        out, err = self.process.communicate(timeout=300)
         return self.process.returncode, out, err
 
 
@@ -106,22 +101,17 @@ def played(start: Start) -> str:
     return out
 
 
-def port_of(text: str) -> int:
-    told = re.search(r"listens on 127\.0\.0\.1:(\d+)", text)
-    assert told
-    return int(told[1])
-
-
-def nobody_answers(port: int) -> bool:
+def listens(text: str) -> bool:
+    """Whether anybody still answers where the demo said that a server listens."""
+    said = re.search(r"listens on 127\.0\.0\.1:(\d+)", text)
     with socket.socket() as caller:
-        return caller.connect_ex(("127.0.0.1", port)) != 0
+        return said is not None and caller.connect_ex(("127.0.0.1", int(said[1]))) == 0
 
 
 def assert_nothing_is_left(demo: Demo, out: str) -> None:
     assert list(demo.temporary.iterdir()) == []
     assert demo.family() == set()
-    if "listens on" in out:
-        assert nobody_answers(port_of(out))
+    assert not listens(out)
 
 
 def of_every_run(transcript: str) -> list[str]:
@@ -219,11 +209,7 @@ def test_as_many_results_come_back_as_were_asked_for_at_the_level_that_was_asked
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("moment", "number"),
-    [
-        ("Starting", signal.SIGTERM),
-        ("listens on", signal.SIGINT),
-        ("How good", signal.SIGTERM),
-    ],
+    [("Starting", signal.SIGTERM), ("listens on", signal.SIGINT)],
 )
 def test_ctrl_c_stops_the_demo_and_its_servers(
     start: Start, moment: str, number: signal.Signals
@@ -238,11 +224,11 @@ def test_ctrl_c_stops_the_demo_and_its_servers(
     assert_nothing_is_left(demo, seen)
 
 
-@needs_procfs
 def test_a_killed_demo_takes_its_servers_along(start: Start) -> None:
     """Nobody can clean up after SIGKILL; they notice that their standard input closed."""
     demo = start()
-    port = port_of(demo.read_until("listens on"))
+    said = demo.read_until("listens on")
+    assert listens(said)
     servers = demo.family() - {demo.process.pid}
     assert len(servers) == 2
     ends = [os.pidfd_open(server) for server in servers]
@@ -250,8 +236,8 @@ def test_a_killed_demo_takes_its_servers_along(start: Start) -> None:
     demo.end()
     try:
         for end in ends:
-            assert select.select([end], [], [], 30)[0]
+            assert select.select([end], [], [], 300)[0]
     finally:
         for end in ends:
             os.close(end)
-    assert nobody_answers(port)
+    assert not listens(said)

@@ -37,17 +37,11 @@ def test_a_notebook_runs_and_shows_what_is_stored(path: Path, tmp_path: Path) ->
             assert cell["outputs"] == shown
 
 
-def cell(source: str) -> dict[str, object]:
-    return {"source": [source], "metadata": {}}
-
-
-def test_a_cell_shows_what_it_prints_and_what_its_last_line_is_worth() -> None:
-    cells = [cell("import asyncio\nx = 1"), cell("await asyncio.sleep(0)\nprint(x)\nx + 1")]
-    shown = played(cells)
-    assert shown[0] == []
-    assert [each.get("text") or each["data"]["text/plain"] for each in shown[1]] == [["1\n"], ["2"]]
-
-
-def test_an_assertion_of_a_cell_is_one_of_its_test() -> None:
+def test_a_cell_shows_what_it_prints_and_its_last_line_and_fails_by_its_assertions() -> None:
+    sources = ("import asyncio\nx = 1", "await asyncio.sleep(0)\nprint(x)\nx + 1", "assert 1 > 2")
+    *cells, fails = [{"source": [source], "metadata": {}} for source in sources]
+    nothing, both = played(cells)
+    assert nothing == []
+    assert [each.get("text") or each["data"]["text/plain"] for each in both] == [["1\n"], ["2"]]
     with pytest.raises(AssertionError):
-        played([cell("assert 1 > 2")])
+        played([fails])

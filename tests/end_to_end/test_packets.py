@@ -87,6 +87,13 @@ def gaps_of(connections: Sequence[Connection]) -> list[float]:
 QUESTIONS, INTERVAL, WORK = 5, 0.9, 0.6
 
 
+def assert_alike(connections: Sequence[Connection], questions: int) -> None:
+    """Fail unless no moment has the work in it. One connection is the card's."""
+    assert len(connections) == 1 + questions
+    assert min(each.ended - each.replied for each in connections[1:]) < WORK / 2
+    assert INTERVAL - 0.01 < min(gaps_of(connections)) < INTERVAL + WORK / 2
+
+
 def test_five_questions_and_an_exit_sound_the_same_whatever_the_pick_takes(tmp_path: Path) -> None:
     """Planted bugs: a reply that is ranked before its connection is closed; a connection that the
     end of the process closes; a next one that begins when the ranking is done.
@@ -102,11 +109,8 @@ def test_five_questions_and_an_exit_sound_the_same_whatever_the_pick_takes(tmp_p
     with ThreadPoolExecutor() as both:  # devices and servers of their own, which mostly wait
         (plain, _), (picky, end) = both.map(heard, ("plain", "picky"), (0.0, WORK))
     for connections in (plain, picky):
-        assert len(connections) == 1 + QUESTIONS  # the card, and one a question
+        assert_alike(connections, QUESTIONS)
         assert {each.how for each in connections} == {"ends"}
-        assert min(each.ended - each.replied for each in connections[1:]) < WORK / 2
-        assert min(gaps_of(connections)) > INTERVAL - 0.01
-        assert min(gaps_of(connections)) < INTERVAL + WORK / 2
     assert end - picky[-1].ended > WORK / 2  # hung up long before the process ends
 
 
@@ -145,10 +149,7 @@ def test_over_tls_no_connection_resumes_another_and_each_ends_before_the_pick(
         work=WORK,
         certificates=tmp_path / "dev",
     )
-    assert len(connections) == 4
-    assert min(each.ended - each.replied for each in connections[1:]) < WORK / 2
-    assert min(gaps_of(connections)) > INTERVAL - 0.01
-    assert min(gaps_of(connections)) < INTERVAL + WORK / 2
+    assert_alike(connections, 3)
     sessions, extensions = zip(*[read_hello(each.data) for each in connections], strict=True)
     assert len(set(sessions)) == 4  # random
     for each in extensions:
@@ -220,8 +221,8 @@ def mutated(listing: Listing, chance: random.Random) -> Listing:
 
 
 def copies_of_a_mutated(listing: Listing, chance: random.Random) -> list[Listing]:
-    found = mutated(listing, chance)
-    return [replace(found, id=i) for i in range(20)]
+    one = mutated(listing, chance)
+    return [replace(one, id=i) for i in range(20)]
 
 
 def dearest(steps: int, chance: random.Random, measure: Callable[..., float] = cost) -> Listing:

@@ -53,7 +53,6 @@ def command(folder: Path, *arguments: object) -> Ran:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Simulated events and a budget."""
     place = tmp_path_factory.mktemp("operator")
     write_events(place)
     budget = ("ledger", "open", "--dataset", "films", "--epsilon", 100, "--delta", "1e-6")
@@ -64,7 +63,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Starts a server on a port of its own, and says which; none outlives the test."""
     with ExitStack() as running:
         yield lambda folder, *words: running.enter_context(served(folder, *words)).port
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import count
@@ -18,8 +18,8 @@ from pathlib import Path
 from shutil import copytree
 
 import pytest
-from end_to_end.eavesdropping import Ratings, hostile_servers, serving
-from end_to_end.eavesdropping_near import hostile_maps
+from end_to_end.eavesdropping import SERVERS, Eavesdropper, Ratings, serving
+from end_to_end.eavesdropping_near import MAPS
 from end_to_end.recording import Recording, questions_of, recorded
 from guarantees.audit.black_box import Rule, Verdict, judged, power_of_rule, rule_from
 
@@ -152,7 +152,7 @@ LIKES: tuple[Ratings, Ratings] = (
 
 
 def two_tastes() -> Neighbors:
-    server = hostile_servers()["an honest one"]()
+    server = SERVERS["an honest one"]()
     places = {item.label: n for n, item in enumerate(server.catalog.items)}
     model = Model.of(CachedCatalog(server.card, server.catalog, 0, 0))
     made = [Exchange(model, TASTES, {places[title]: 5.0 for title in each}) for each in LIKES]
@@ -202,7 +202,7 @@ def learned(two: Neighbors, leak: Fraction) -> tuple[Rule, float, float]:
 
 
 def audited(root: Path, kind: str, two: Neighbors, rule: Rule, draws: int) -> Verdict:
-    servers = hostile_servers() if kind == "tastes" else hostile_maps()
+    servers: Mapping[str, Callable[[], Eavesdropper]] = SERVERS if kind == "tastes" else MAPS
     with serving(servers["an honest one"]()) as address, recorded(address) as recording:
         wire = Wire(recording, root, two.label)
         return judged(rule, two.first(wire), two.second(wire), two.claimed, draws)

@@ -14,25 +14,24 @@ one device whose ratings, place or preferences are replaced between two question
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from end_to_end.eavesdropping import (
+    SERVERS,
     Eavesdropper,
-    HostileServer,
     Ratings,
     default_budget,
-    hostile_servers,
     large_server,
     people,
     serving,
 )
-from end_to_end.eavesdropping_near import HonestRows, HostileMap, Neighbor, hostile_maps, neighbors
+from end_to_end.eavesdropping_near import MAPS, HonestRows, Neighbor, neighbors
 from end_to_end.recording import (
     Log,
     Recording,
@@ -44,16 +43,19 @@ from end_to_end.recording import (
 from served_rows import rows_model
 
 from askew.errors import AskewError, ProfileError
-from askew.spaces.map import Position
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client import AskewClient, AxisValues
 from askew_client.device.asker import Asker
 from askew_client.near.pick import NO_PREFERENCES
 from askew_client.settings.settings import ClientSettings, ModeName
 
-TASTES = ClientSettings(mode="ask", k=4)
-PLACES = ClientSettings(region="DE")
-SERVERS, MAPS = hostile_servers(), hostile_maps()
+MANY = Fraction(10**6)
+TASTES = ClientSettings(
+    mode="ask", k=4, region="DE", place_monthly_cap=MANY, place_lifetime_cap=MANY
+)
+PLACES = replace(TASTES, mode="auto")
+P = TypeVar("P", Ratings, Neighbor)
+Act = Callable[[AskewClient, P], Awaitable[str]]
 
 pytestmark = pytest.mark.usefixtures("home")
 HONEST = "an honest one"
@@ -86,8 +88,6 @@ def the_only(found: set[Seen]) -> Seen:
 
 @dataclass
 class Watch:
-    """Sees plays at one server."""
-
     recording: Recording
     log: Log
 
@@ -106,48 +106,96 @@ def watched(server: Eavesdropper) -> Iterator[Watch]:
         yield Watch(recording, log)
 
 
-def become(client: AskewClient, person: Ratings) -> None:
-    edits: dict[str, tuple[()] | tuple[float | None]] = {
-        each.label: () for each in client.ratings()
-    }
-    edits |= {label: (rating,) for label, rating in person.items()}
+def become(client: AskewClient, ratings: Ratings) -> None:
+    edits: dict[str, tuple[()] | tuple[float | None]]
+    edits = {rated.label: () for rated in client.ratings()}
+    edits |= {label: (rating,) for label, rating in ratings.items()}
     if edits:
         client.device.profile.edit(edits)
 
 
-async def asked(client: AskewClient) -> str:
+async def ended(call: Awaitable[object]) -> str:
     try:
-        await client.ask()
+        await call
     except AskewError as error:
         return f" {type(error).__name__}: {error}"
     return " answered"
 
 
+async def ask(client: AskewClient, person: Ratings) -> str:
+    become(client, person)
+    return await ended(client.ask())
+
+
+async def ask_twice(client: AskewClient, person: Ratings) -> str:
+    """One question draws, one sends again."""
+    return await ask(client, person) + await ended(client.ask())
+
+
+async def move_and_ask(client: AskewClient, person: Neighbor) -> str:
+    become(client, dict(person.ratings))
+    act = client.places.move if client.places.list() else client.places.add
+    act("home", person.home, take=False)
+    return await ended(client.near("places", "home", preferences=person.preferences))
+
+
+async def ask_near(client: AskewClient, person: Neighbor) -> str:
+    """From a named place twice, an unnamed position, a named value twice."""
+    ends = await move_and_ask(client, person)
+    client.places.add("hour", AxisValues({"hour": person.hour}))
+    for place in ("home", person.home, "hour", "hour"):
+        ends += await ended(client.near("places", place, preferences=person.preferences))
+    return ends
+
+
+async def ask_all(client: AskewClient, person: Neighbor) -> str:
+    """All collections, twice; then the static one, which asks nothing; then the live one."""
+    become(client, dict(person.ratings))
+    client.places.add("home", person.home)
+    wanted = person.preferences
+    answers = [*await client.near_all("home", preferences=wanted)]
+    answers += await client.near_all("home", preferences=wanted)
+    for name in ("posts", "cafes"):
+        shown = await client.near_cost(name, "home")
+        answers.append(await client.near(name, "home", preferences=wanted, shown=shown))
+    return " ".join(f"{answer.collection} {answer.k} {answer.sent}" for answer in answers)
+
+
 async def first_contacts(
-    server: HostileServer, count: int, root: Path, settings: ClientSettings = TASTES
+    server: Eavesdropper,
+    persons: Iterable[P],
+    act: Act[P],
+    root: Path,
+    settings: ClientSettings = TASTES,
 ) -> set[Seen]:
-    """Each person's own device, which asks twice: one question draws, one sends again."""
-    found = set()
+    """See what people do, each with a device of their own."""
+    seen = set()
     with watched(server) as watch:
-        for number, person in enumerate(people(count)):
+        for number, person in enumerate(persons):
             directory = root / str(number)
             async with AskewClient(settings, server=watch.address, directory=directory) as client:
-                become(client, person)
-                ends = await asked(client) + await asked(client)
-            found.add(watch.seen(ends, directory))
-    return found
+                ends = await act(client, person)
+            seen.add(watch.seen(ends, directory))
+    return seen
 
 
-async def changing_tastes(server: HostileServer, count: int, root: Path) -> set[Seen]:
-    found = set()
+async def changes(
+    server: Eavesdropper,
+    persons: Iterable[P],
+    act: Act[P],
+    root: Path,
+    settings: ClientSettings = TASTES,
+) -> set[Seen]:
+    """See what people do with one device; the first one begins it unseen."""
+    first, *others = persons
+    seen = set()
     with watched(server) as watch:
-        async with AskewClient(TASTES, server=watch.address, directory=root) as client:
-            await asked(client)
+        async with AskewClient(settings, server=watch.address, directory=root) as client:
+            await act(client, first)
             watch.seen("", root)
-            for person in people(count):
-                become(client, person)
-                found.add(watch.seen(await asked(client), root))
-    return found
+            for person in (first, *others):
+                seen.add(watch.seen(await act(client, person), root))
+    return seen
 
 
 @pytest.mark.thin(5)
@@ -156,7 +204,7 @@ async def test_at_first_contact_all_tastes_are_one_observation(name: str, tmp_pa
     """Caught here: no question where nothing of the catalog is rated (one bit a catalog, for free),
     a refusal of ratings beyond the scale, one call more or less.
     """
-    the_only(await first_contacts(SERVERS[name](), 14, tmp_path))
+    the_only(await first_contacts(SERVERS[name](), people(14), ask_twice, tmp_path))
 
 
 @pytest.mark.slow
@@ -164,7 +212,7 @@ async def test_most_of_the_servers_are_asked(tmp_path: Path) -> None:
     """Or nothing would have been observed above."""
     silent = set()
     for name, make in SERVERS.items():
-        seen = the_only(await first_contacts(make(), 1, tmp_path / name))
+        seen = the_only(await first_contacts(make(), people(1), ask_twice, tmp_path / name))
         if not seen.n_questions:
             silent.add(name)
     assert silent == {
@@ -184,48 +232,8 @@ async def test_whether_a_device_asks_is_the_same_for_all_tastes(
     """
     server = large_server()
     settings = replace(TASTES, mode=mode, byte_budget=default_budget(server))
-    seen = the_only(await first_contacts(server, 6, tmp_path, settings))
+    seen = the_only(await first_contacts(server, people(6), ask_twice, tmp_path, settings))
     assert seen.n_questions == questions
-
-
-async def of_a_neighbor(client: AskewClient, person: Neighbor, place: Any) -> str:
-    try:
-        await client.near("places", place, preferences=person.preferences)
-    except AskewError as error:
-        return f" {type(error).__name__}: {error}"
-    return " answered"
-
-
-async def first_neighbors(server: HostileMap, count: int, root: Path) -> set[Seen]:
-    """Each person's own device: a named place twice, an unnamed position, a named value twice."""
-    found = set()
-    with watched(server) as watch:
-        for number, person in enumerate(neighbors(count)):
-            directory = root / str(number)
-            async with AskewClient(PLACES, server=watch.address, directory=directory) as client:
-                become(client, dict(person.ratings))
-                client.places.add("home", person.home)
-                client.places.add("hour", AxisValues({"hour": person.hour}))
-                asked_from = ("home", "home", person.home, "hour", "hour")
-                ends = [await of_a_neighbor(client, person, place) for place in asked_from]
-            found.add(watch.seen("".join(ends), directory))
-    return found
-
-
-async def changing_neighbors(server: HostileMap, count: int, root: Path) -> set[Seen]:
-    many = Fraction(10**6)
-    settings = replace(PLACES, place_monthly_cap=many, place_lifetime_cap=many)
-    found = set()
-    with watched(server) as watch:
-        async with AskewClient(settings, server=watch.address, directory=root) as client:
-            client.places.add("home", Position(52.52, 13.405))
-            await of_a_neighbor(client, neighbors(1)[0], "home")
-            watch.seen("", root)
-            for person in neighbors(count):
-                become(client, dict(person.ratings))
-                client.places.move("home", person.home, take=False)
-                found.add(watch.seen(await of_a_neighbor(client, person, "home"), root))
-    return found
 
 
 @pytest.mark.thin(4)
@@ -236,34 +244,15 @@ async def test_at_first_contact_all_neighbors_are_one_observation(
     """Caught here: filters that leave; a second question with a larger k where no result passes or
     all are far; a value beyond a server's axis that is refused.
     """
-    the_only(await first_neighbors(MAPS[name](), 6, tmp_path))
-
-
-async def all_at_once(client: AskewClient, person: Neighbor) -> str:
-    """All collections, twice; then the static one, which asks nothing; then the live one."""
-    found = [*await client.near_all("home", preferences=person.preferences)]
-    found += await client.near_all("home", preferences=person.preferences)
-    for name in ("posts", "cafes"):
-        shown = await client.near_cost(name, "home")
-        wanted = person.preferences
-        found.append(await client.near(name, "home", preferences=wanted, shown=shown))
-    return " ".join(f"{each.collection} {each.k} {each.sent}" for each in found)
+    the_only(await first_contacts(MAPS[name](), neighbors(6), ask_near, tmp_path, PLACES))
 
 
 async def test_asking_all_of_a_server_with_rows_is_one_observation(tmp_path: Path) -> None:
     """Rows by HTTP, static and live. Caught here: a question for the collections that the
     preferences name; a second one where none of the live collection passes; rows fetched again.
     """
-    found = set()
-    with watched(HonestRows(rows_model())) as watch:
-        for number, person in enumerate(neighbors(20)):
-            directory = tmp_path / str(number)
-            async with AskewClient(PLACES, server=watch.address, directory=directory) as client:
-                become(client, dict(person.ratings))
-                client.places.add("home", person.home)
-                ends = await all_at_once(client, person)
-            found.add(watch.seen(ends, directory))
-    seen = the_only(found)
+    server = HonestRows(rows_model())
+    seen = the_only(await first_contacts(server, neighbors(20), ask_all, tmp_path, PLACES))
     assert [door for door, *_ in seen.wire] == ["grpc", "grpc", "grpc", "http", "http", "grpc"]
 
 
@@ -284,7 +273,7 @@ async def test_a_person_whose_taste_changes_is_one_observation(
     name: str, pairs: int, tmp_path: Path
 ) -> None:
     """One question of nobody who rated anything, and the same question of so many others."""
-    the_only(await changing_tastes(SERVERS[name](), 1 + pairs, tmp_path))
+    the_only(await changes(SERVERS[name](), people(1 + pairs), ask, tmp_path))
 
 
 @pytest.mark.parametrize(("name", "pairs"), [*pairs_at(MAPS, PAIRS["places"])])
@@ -292,7 +281,7 @@ async def test_a_person_who_moves_and_wants_other_things_is_one_observation(
     name: str, pairs: int, tmp_path: Path
 ) -> None:
     """Homes, ratings, preferences and filters."""
-    the_only(await changing_neighbors(MAPS[name](), 1 + pairs, tmp_path))
+    the_only(await changes(MAPS[name](), neighbors(1 + pairs), move_and_ask, tmp_path, PLACES))
 
 
 # One leak of each kind that can be seen, planted in the production objects: a question that is not
@@ -375,8 +364,9 @@ async def test_a_planted_leak_of_tastes_is_seen(
     plant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     IN_A_TASTE[plant](monkeypatch)
-    assert len(await first_contacts(SERVERS[HONEST](), 14, tmp_path / "first")) > 1
-    assert len(await changing_tastes(SERVERS[HONEST](), 14, tmp_path / "changing")) > 1
+    persons, server = people(14), SERVERS[HONEST]()
+    assert len(await first_contacts(server, persons, ask_twice, tmp_path / "first")) > 1
+    assert len(await changes(server, persons, ask, tmp_path / "changing")) > 1
 
 
 @pytest.mark.thin(1)
@@ -385,5 +375,6 @@ async def test_a_planted_leak_of_places_is_seen(
     plant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     OF_A_PLACE[plant](monkeypatch)
-    assert len(await first_neighbors(MAPS[HONEST](), 6, tmp_path / "first")) > 1
-    assert len(await changing_neighbors(MAPS[HONEST](), 6, tmp_path / "changing")) > 1
+    persons, server = neighbors(6), MAPS[HONEST]()
+    assert len(await first_contacts(server, persons, ask_near, tmp_path / "first", PLACES)) > 1
+    assert len(await changes(server, persons, move_and_ask, tmp_path / "changing", PLACES)) > 1

@@ -7,53 +7,29 @@ import shutil
 from fractions import Fraction
 from pathlib import Path
 from stat import S_IMODE
-from typing import TYPE_CHECKING
 
 import pytest
+from client.cli.conftest import Ask, Spend
+from client.conftest import Askew
 
-from askew.dp.privacy import SignalCharge
-from askew.noise.lattice import LatticeLaplace
-from askew.protocol.signal import Signal
 from askew_client.settings.config import places
-from askew_client.settings.settings import Caps, month_of
-from askew_client.signals.store import SignalStore
+from askew_client.settings.settings import month_of
 from askew_client.views.cost import at_most
-
-if TYPE_CHECKING:
-    from client.conftest import Askew
-
-SPACE = "0123456789abcdef" * 2
-NOW = month_of(datetime.date.today())
-RATED = b"title,rating\nAlien (1979),4.5\n"
-
-
-def spend(data: Path, epsilon: int, month: str = NOW) -> None:
-    where = places(data)
-    store = SignalStore(where.ledger, Caps(Fraction(48)), where.mark)
-    drawn = Signal(SPACE, LatticeLaplace(11, 1024), (1, 2))
-    store.remember(SPACE, month, SignalCharge(Fraction(epsilon)), lambda: drawn)
-
-
-def restore_an_older_copy(data: Path) -> None:
-    """A ledger that lost its second charge, of 8."""
-    spend(data, 4, "2026-09")
-    copy = shutil.copy(places(data).ledger, data / "backup")
-    spend(data, 8, "2026-10")
-    shutil.move(copy, places(data).ledger)
 
 
 def test_an_unspent_budget_says_that_nothing_has_left(askew: Askew, data: Path) -> None:
     found = askew("budget", "--data", data)
     assert found.code == 0
-    assert (
-        "Ratings: spent 0 of a lifetime cap of 48; 48 is left. This month: 0 of 1.6." in found.out
-    )
+    spent = "Ratings: spent 0 of a lifetime cap of 48; 48 is left. This month: 0 of 1.6."
+    assert spent in found.out
     assert "Nothing that depends on you has left this device." in found.out
 
 
-def test_the_ledger_says_when_where_how_much_and_what_it_means(askew: Askew, data: Path) -> None:
-    spend(data, 2, "2026-10")
-    spend(data, 1, "2026-11")
+def test_the_ledger_says_when_where_how_much_and_what_it_means(
+    askew: Askew, data: Path, spend: Spend
+) -> None:
+    spend(2, "2026-10")
+    spend(1, "2026-11")
     first, second, *words = askew("budget", "--data", data).out.splitlines()
     assert first.startswith("2026-10  on space 01234567  one signal, epsilon 2 a rating: ")
     # e^2 = 7.389 and e^4 = 54.6, rounded up.
@@ -67,26 +43,33 @@ def test_the_ledger_says_when_where_how_much_and_what_it_means(askew: Askew, dat
     assert "Two people who differ in n ratings are told apart by up to n times" in text
 
 
-def test_an_older_ledger_says_why_and_a_question_is_exit_code_3(
-    askew: Askew, demo_address: str, data: Path
+def test_who_continues_from_an_older_ledger_is_asked_and_pays_for_what_was_lost(
+    askew: Askew, ask: Ask, data: Path, spend: Spend
 ) -> None:
-    restore_an_older_copy(data)
-    found = askew("budget", "--data", data)
-    assert found.code == 0
-    assert "NOTHING MORE CAN BE SPENT: the ledger is older than its mark" in found.out
-    asked = askew("ask", "--data", data, "--server", demo_address, "--ratings", "-", stdin=RATED)
+    """It lost its second charge, of 8."""
+    spend(4, "2026-09")
+    copy = shutil.copy(places(data).ledger, data / "backup")
+    spend(8, "2026-10")
+    shutil.move(copy, places(data).ledger)
+    asked = ask()
     assert (asked.code, asked.out) == (3, "")
     assert "an old copy was put back" in asked.err
     assert "`askew budget` shows the ledger, `--accept` continues here." in asked.err
+    assert askew("budget", "--data", data, "--accept", stdin=b"n\n").code == 130
+    frozen = "NOTHING MORE CAN BE SPENT"
+    assert f"{frozen}: the ledger is older than its mark" in askew("budget", "--data", data).out
+    accepted = askew("budget", "--data", data, "--accept", stdin=b"y\n")
+    assert (accepted.code, frozen in accepted.out) == (0, False)
+    booked = "you continued here; 8 a rating or value on axes was booked for what"
+    assert f"{month_of(datetime.date.today())}  {booked}" in accepted.out
+    assert "spent 12 of a lifetime cap of 48" in accepted.out
 
 
-def test_a_damaged_ledger_says_what_to_do_and_stays(
-    askew: Askew, demo_address: str, data: Path
-) -> None:
+def test_a_damaged_ledger_says_what_to_do_and_stays(ask: Ask, data: Path, spend: Spend) -> None:
     """Planted bug: advice to move it away, also where nothing but the disk is full."""
-    spend(data, 2)
+    spend(2)
     places(data).ledger.write_bytes(b"not a ledger")
-    asked = askew("ask", "--data", data, "--server", demo_address, "--ratings", "-", stdin=RATED)
+    asked = ask()
     assert (asked.code, asked.out) == (1, "")
     assert str(places(data).ledger) in asked.err
     assert "damaged: put a backup in its place" in asked.err
@@ -95,10 +78,10 @@ def test_a_damaged_ledger_says_what_to_do_and_stays(
 
 
 def test_a_ledger_that_was_lost_does_not_say_that_nothing_has_left(
-    askew: Askew, data: Path
+    askew: Askew, data: Path, spend: Spend
 ) -> None:
     """Planted bug: an empty ledger is an unspent one, whatever its mark says."""
-    spend(data, 4, "2026-09")
+    spend(4, "2026-09")
     places(data).ledger.unlink()
     nothing = "Nothing that depends on you has left this device."
     found = askew("budget", "--data", data).out
@@ -115,19 +98,6 @@ def test_a_bound_is_never_written_smaller_than_it_is() -> None:
     assert at_most(11.8804931640625) == "11.89"
     assert at_most(Fraction(1, 3), 6) == "0.333334"
     assert (at_most(0), at_most(9), at_most(Fraction(12001, 1000), 3)) == ("0", "9", "12.1")
-
-
-def test_who_continues_is_asked_first_and_pays_for_what_was_lost(askew: Askew, data: Path) -> None:
-    restore_an_older_copy(data)
-    assert askew("budget", "--data", data, "--accept", stdin=b"n\n").code == 130
-    assert "NOTHING MORE CAN BE SPENT" in askew("budget", "--data", data).out
-    found = askew("budget", "--data", data, "--accept", stdin=b"y\n")
-    assert found.code == 0
-    assert (
-        f"{NOW}  you continued here; 8 a rating or value on axes was booked for what" in found.out
-    )
-    assert "spent 12 of a lifetime cap of 48" in found.out
-    assert "NOTHING MORE CAN BE SPENT" not in found.out
 
 
 def test_a_device_that_held_a_catalog_first_keeps_its_files_for_the_person_alone(

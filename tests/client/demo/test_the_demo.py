@@ -49,8 +49,8 @@ def test_a_draw_counts_beyond_the_nearest_and_beyond_the_best_place_of_all(
 
 
 def test_draws_in_which_nothing_passes_are_counted_apart() -> None:
-    assert means([(1.0, None)]) == (1.0, None, 1.0)
     assert means([(1.0, None), (2.0, 5.0)]) == (1.5, 5.0, 0.5)
+    assert means([(1.0, None)]) == (1.0, None, 1.0)
 
 
 def test_by_a_law_of_meters_the_places_around_home_have_the_nearest_and_the_best_of_all() -> None:
@@ -67,25 +67,17 @@ def test_by_a_law_of_meters_the_places_around_home_have_the_nearest_and_the_best
     assert (around[0].passes, around[0].cost) == (True, every[0].cost)
 
 
-def test_the_home_lies_in_its_town_and_its_country() -> None:
+def test_the_person_lives_in_a_real_town_of_the_map_and_prefers_what_its_places_have() -> None:
     region = region_of(COUNTRY)
     assert region.contains(HOME)
     [town] = [each for each in TOWNS if each.name == TOWN]
-    here, there = region.kilometers(HOME), region.kilometers(town.at)
-    assert dist(map(float, here), map(float, there)) < 3
-
-
-def test_the_towns_of_the_map_are_real_ones() -> None:
+    assert dist(*(map(float, region.kilometers(at)) for at in (HOME, town.at))) < 3
     table = resources.files("askew_server.demo").joinpath("towns.csv").read_text(encoding="utf-8")
-    real = {
-        (row["name"], float(row["latitude"]), float(row["longitude"]), float(row["population"]))
-        for row in csv.DictReader(io.StringIO(table))
-    }
+    columns = ("latitude", "longitude", "population")
+    rows = csv.DictReader(io.StringIO(table))
+    real = {(row["name"], *(float(row[column]) for column in columns)) for row in rows}
     shown = [(each.name, each.at.latitude, each.at.longitude, each.population) for each in TOWNS]
     assert [each for each in shown if each not in real] == []
-
-
-def test_the_preferences_are_about_what_the_demos_places_have() -> None:
     [food] = [each for each in places_model().card.collections if each.name == COLLECTION]
-    assert PREFERENCES.attributes <= {each.name for each in food.attributes}
+    assert PREFERENCES.attributes <= {column.name for column in food.attributes}
     assert set(PREFERENCES.likes["kind"]) <= {kind.name.casefold() for kind in KINDS}

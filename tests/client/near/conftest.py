@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import token_hex
@@ -67,11 +66,4 @@ class DeviceWorld:
 
 @pytest.fixture
 def device(tmp_path: Path) -> DeviceWorld:
-    """A device without a place."""
     return DeviceWorld(tmp_path / "mine")
-
-
-@pytest.fixture
-def another_device(tmp_path: Path) -> Callable[[str], DeviceWorld]:
-    """Makes one more device."""
-    return lambda name: DeviceWorld(tmp_path / name)

@@ -36,7 +36,6 @@ MODEL = rows_model(mode=ServingMode.HELD)
 
 
 def changed(model: MetricModel, seed: int) -> MetricModel:
-    """The same rows, of which live values are others."""
     rng, n = np.random.default_rng(seed), len(model.collections["cafes"])
     values: dict[str, Column] = {
         "open": Flags(rng.integers(-1, 2, n).astype(np.int8)),
@@ -72,7 +71,7 @@ async def test_the_best_of_all_rows_by_the_values_of_now(
     for model in (first, then):
         server.read = ServedModel(model).read  # type: ignore[method-assign]
         found = await near(device, "cafes", BERLIN, preferences=preferences)
-        assert [each.title for each in found.results] == best_of_all(model, BERLIN, preferences)
+        assert [best.title for best in found.results] == best_of_all(model, BERLIN, preferences)
         assert (found.cost.leaves, found.sent) == (Leaves.REQUEST, ())
         again = device.nearby.by_other_preferences(found, OPEN, ())
         assert [each.title for each in again.results] == best_of_all(model, BERLIN, OPEN)
@@ -137,33 +136,23 @@ async def test_it_is_the_same_for_everybody(tmp_path: Path) -> None:
     assert heard[0][1] == HEAD_BYTES + 32 + 60 + 4 * 300
 
 
-def of_others(model: MetricModel) -> bytes:
-    """The live values of as many other cafés."""
-    other = proposing(cafes(n=300, seed=8), ServingMode.HELD)
-    return live_of(model_of(GERMANY, [model.collections["posts"], other]))
-
-
 def live_of(model: MetricModel) -> bytes:
     file = live_to_bytes(model.card, model.collections)
     assert file is not None
     return file
 
 
-def damaged(file: bytes, at: int, value: bytes) -> bytes:
-    """The file of such a body, with a head that fits it."""
-    body = file[HEAD_BYTES:]
-    return file_of(body[:at] + value + body[at + len(value) :])
-
-
+OTHER = model_of(
+    GERMANY, [MODEL.collections["posts"], proposing(cafes(n=300, seed=8), ServingMode.HELD)]
+)
 HOSTILE: dict[str, Callable[[bytes], bytes]] = {
-    "nothing": lambda file: b"",
     "half of it": lambda file: file[: len(file) // 2],
     "another byte": lambda file: file[:-1] + b"!",
-    "values of other rows": lambda file: of_others(MODEL),
+    "values of other rows": lambda file: live_of(OTHER),
     "one value more": lambda file: file_of(file[HEAD_BYTES:] + b"\0" * 4),
     "one value less": lambda file: file_of(file[HEAD_BYTES:-4]),
-    "no five flags": lambda file: damaged(file, 32, b"\xf3"),
-    "an infinite number": lambda file: damaged(file, 32 + 60, np.float32(np.inf).tobytes()),
+    "no five flags": lambda file: file_of(file[HEAD_BYTES:80] + 4 * b"\xf3" + file[84:]),
+    "an infinite number": lambda file: file_of(file[HEAD_BYTES:-4] + np.float32("inf").tobytes()),
 }
 
 

@@ -33,13 +33,11 @@ MORNING = AxisValues({"hour": 8.5})
 
 
 def changed(card: MetricCard, **fields: Any) -> MetricCard:
-    """Return the card with another first collection."""
     first, *others = card.collections
     return replace(card, collections=(replace(first, **fields), *others))
 
 
 def another(card: MetricCard, **fields: Any) -> MetricCard:
-    """Return the card of another axis."""
     return replace(card, space=AxisSpace((replace(DAY.axes[0], **fields),)))
 
 

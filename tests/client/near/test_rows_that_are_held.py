@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,8 +18,7 @@ from served_rows import ServedModel, proposing, rows_model
 from small_collections import DAY, GERMANY, cafes, posts
 
 from askew.catalog.attributes import Words
-from askew.catalog.item import Listing
-from askew.errors import NotShown, OtherKind, ParameterError
+from askew.errors import NotShown, ParameterError
 from askew.protocol.metric_card import ALL_NUMBER, ServingMode
 from askew.spaces.map import MapSpace, Position
 from askew.wire.v1 import retrieval_pb2 as pb
@@ -35,8 +33,7 @@ from askew_server.collections.model import model_of
 
 SETTINGS = ClientSettings(region="DE")
 ASKING = replace(SETTINGS, mode="ask")
-FETCH = ["GetModelCard", "file", "file"]
-"""The card, the head of the file, its body."""
+FETCH = ["GetModelCard", "file", "file"]  # the card, the head of the file, its body
 CAKE = Preferences(only={"kind": frozenset({"cake"})}, likes={"kind": {"tea": 3.0}})
 
 
@@ -54,7 +51,6 @@ def source_of(at: Position, space: MapSpace, k: int = 5) -> MapSource:
 
 
 def by_distance(server: ServedModel, at: Position, name: str) -> list[str]:
-    """The titles of all items of a collection, the nearest first."""
     source, rows = source_of(at, GERMANY), server.model.collections[name]
     found = sorted(rows.listings(range(len(rows))), key=lambda e: source.distance(e.coordinates))
     return [each.title for each in found]
@@ -188,30 +184,14 @@ async def test_all_are_asked_where_one_has_live_values(server: ServedModel, tmp_
     assert [each.collection for each in found] == ["posts", "cafes"]
 
 
-async def test_a_server_of_places_with_rows_is_no_catalog_of_titles(
-    server: ServedModel, tmp_path: Path
-) -> None:
-    error = (await raised(device_at(server, tmp_path).titles.connect())).error
-    assert isinstance(error, OtherKind)
-    assert error.places
-
-
-PREFERENCES = [
-    "",
-    "kind = cake",
-    "kind: tea +40",
-    "price <= 60",
-    "1 EUR = 7 km",
-    "kind: cake -30, 1 EUR = -2 km, exponent 2",
+PREFERENCES = (
+    *("", "kind = cake", "kind: tea +40", "price <= 60", "1 EUR = 7 km", "view = sea"),
+    *("kind: cake -30, 1 EUR = -2 km, exponent 2", "exponent 0.5, kind: tea +9"),
     "open, price <= 100",
-    "view = sea",
-    "exponent 0.5, kind: tea +9",
-]
+)
 
 
-@pytest.mark.thin(2)
-@pytest.mark.parametrize("text", PREFERENCES)
-@given(latitude=st.floats(47.2, 54.8), longitude=st.floats(6, 15))
+@given(st.sampled_from(PREFERENCES), st.floats(47.2, 54.8), st.floats(6, 15))
 def test_rows_are_judged_as_the_items_of_an_answer_are(
     text: str, latitude: float, longitude: float
 ) -> None:
@@ -222,15 +202,10 @@ def test_rows_are_judged_as_the_items_of_an_answer_are(
     distances = [source.distance(each.coordinates) for each in everything]
     order = judged(everything, rows.card.attributes, distances, preferences, {}, NOON)
     few = best_rows(source, rows, preferences, NOON, count=9)
-    assert worths(few, everything, order) == [each.cost for each in order[:9]]
-
-
-def worths(
-    few: Sequence[Listing], every: Sequence[Listing], order: Sequence[object]
-) -> list[float]:
-    """What the chosen items cost, the best first."""
-    cost = {every[each.index].id: (not each.passes, each.cost) for each in order}  # type: ignore[attr-defined]
-    return [found for _, found in sorted(cost[each.id] for each in few)]
+    cost = {everything[each.index].id: (not each.passes, each.cost) for each in order}
+    assert [worth for _, worth in sorted(cost[row.id] for row in few)] == [
+        each.cost for each in order[:9]
+    ]
 
 
 def test_a_flag_of_a_row_beats_its_hours() -> None:

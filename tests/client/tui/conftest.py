@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-from client.tui.person import DeviceWorld
+from client.conftest import Pair
+from client.tui.person import HOME, DeviceWorld, NearWorld, Town
 from client.tui.sheets import sheets_read_once  # noqa: F401 (a fixture)
 from textual.notifications import Notification
 
 from askew_client.transport.in_process import LocalPlaces
 from askew_client.tui.simulation import simulated_places
-
-if TYPE_CHECKING:
-    from client.conftest import Pair
 
 
 @pytest.fixture(autouse=True)
@@ -33,8 +30,18 @@ def simulated() -> LocalPlaces:
 
 @pytest.fixture
 def device(pair: Pair, tmp_path: Path) -> DeviceWorld:
-    """Nothing rated, nothing spent."""
     return DeviceWorld(pair.card, pair.catalog, tmp_path)
+
+
+@pytest.fixture
+def near(pair: Pair, tmp_path: Path, simulated: LocalPlaces) -> NearWorld:
+    return NearWorld(Town(pair.card, pair.catalog, simulated), tmp_path)
+
+
+@pytest.fixture
+def at_home(near: NearWorld) -> NearWorld:
+    near.companion().places.add("home", HOME)
+    return near
 
 
 @pytest.fixture

@@ -7,17 +7,19 @@ import datetime
 import io
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import ClassVar
 
 from made_device import made_device
+from mechanisms.streams import ShakeBits
 from rich.console import Console
 from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.widget import Widget
+from textual.widgets import Input
 from textual.worker import Worker
 
 from askew.catalog.catalog import Catalog
@@ -25,15 +27,17 @@ from askew.catalog.catalog_file import Part
 from askew.errors import AskewError
 from askew.limits import MAX_MARKS, MAX_TEXT
 from askew.noise.randomness import RandomBits, SystemBits
+from askew.protocol.metric_card import MetricCard, PlaceSlate
 from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
+from askew.spaces.map import Position
 from askew_client.opening import Device
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.config import ConfigFile
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore
-from askew_client.transport.in_process import LocalTransport
+from askew_client.transport.in_process import LocalPlaces, LocalTransport
 from askew_client.tui.app import AskewApp
 from askew_client.tui.screens.frame import ConfirmScreen
 from askew_client.tui.screens.near import NearScreen
@@ -78,17 +82,14 @@ class Network(LocalTransport):
         self.silent = False
 
     def become(self, card: ModelCard, catalog: Catalog) -> None:
-        """Serve another model from now on."""
         super().__init__(card, catalog)
 
     async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
-        """What is held, unless nobody is there."""
         if self.unreachable is not None:
             raise self.unreachable
         return await super().read(catalog_date, part, start, size)
 
     async def retrieve(self, query: Query, card: Card) -> Slate:
-        """The answer, a failure, or silence for ever."""
         self.asked.append(query)
         if self.silent:
             try:
@@ -120,6 +121,9 @@ class BegunOnTitles(AskewApp):
 class DeviceWorld:
     """Everything of one person that outlives the app: the stores, the server, the calendar."""
 
+    SIZE: ClassVar = (80, 24)
+    PROGRAM: ClassVar[type[AskewApp]] = BegunOnTitles
+
     def __init__(self, card: ModelCard, catalog: Catalog, directory: Path) -> None:
         self.network = Network(card, catalog)
         self.settings = SETTINGS
@@ -132,7 +136,6 @@ class DeviceWorld:
         self.profile = ProfileStore(directory / "profile.sqlite")
 
     def companion(self) -> Device:
-        """A companion of this device, as the app or a test opens one."""
         return made_device(
             self.network,
             self.directory,
@@ -154,25 +157,65 @@ class DeviceWorld:
     @asynccontextmanager
     async def opened(
         self,
-        size: tuple[int, int] = (80, 24),
+        size: tuple[int, int] | None = None,
         *,
-        light: bool = False,
-        program: type[AskewApp] = BegunOnTitles,
+        program: type[AskewApp] | None = None,
     ) -> AsyncIterator[Person]:
-        """The app of this device, with a person before it."""
-
         @asynccontextmanager
         async def companion() -> AsyncIterator[Device]:
             yield self.companion()
 
-        desk = program(companion, light=light, file=self.file, keys=self.keys)
+        desk = (program or self.PROGRAM)(companion, file=self.file, keys=self.keys)
         desk.animation_level = "none"
-        async with desk.run_test(size=size, notifications=True) as pilot:
+        async with desk.run_test(size=size or self.SIZE, notifications=True) as pilot:
             person = Person(desk, pilot, self.network)
             while desk.connection is None:
                 await pilot.pause()
             await person.settled()
             yield person
+
+
+HOME = Position(50.9375, 6.9603)
+
+
+class Town(Network):
+    """A server of places as well, which counts who asks it who it is."""
+
+    def __init__(self, card: ModelCard, catalog: Catalog, places: LocalPlaces) -> None:
+        super().__init__(card, catalog)
+        self.places, self.received, self.requests = places, 0, 0
+
+    def card_for(self, collection: int | None) -> Card:
+        self.requests += 1
+        return super().card_for(None) if collection is None else self.places.card
+
+    async def metric_card(self) -> MetricCard:
+        self.received += 1
+        if self.unreachable is not None:
+            raise self.unreachable
+        return self.places.card
+
+    async def retrieve(self, query: Query, card: Card) -> Slate | PlaceSlate:  # type: ignore[override]  # places too
+        if query.collection is None or self.silent or self.failure is not None:
+            return await super().retrieve(query, card)
+        self.asked.append(query)
+        return await self.places.retrieve(query, card)
+
+
+class NearWorld(DeviceWorld):
+    """A device with a region, and a server of places; the app opens on Near."""
+
+    SIZE = (110, 40)
+    PROGRAM = AskewApp
+    network: Town
+
+    def __init__(self, network: Town, directory: Path) -> None:
+        super().__init__(network._card, network._catalog, directory)
+        self.network, self.settings = network, replace(SETTINGS, region="DE", near_k=5)
+        self.bits = ShakeBits("near")  # other noise may point to another town
+
+    def spent(self) -> Fraction:
+        return self.signals.account().spent_per_km
 
 
 @dataclass
@@ -183,8 +226,16 @@ class Person:
     pilot: Pilot[AskewError | OSError]
     network: Network
 
+    @property
+    def device(self) -> Device:
+        assert self.app.device is not None
+        return self.app.device
+
+    def fill(self, **fields: str) -> None:
+        for field, text in fields.items():
+            self.app.screen.query_one(f"#{field}", Input).value = text
+
     async def press(self, *keys: str) -> None:
-        """Press keys, and wait for what they start."""
         for key in keys:
             await self.pilot.press(key)
             if key[1:].isdigit():  # another screen: who presses on has seen it
@@ -199,11 +250,9 @@ class Person:
             await self.pilot.pause()
 
     async def write(self, text: str) -> None:
-        """Type a text, letter by letter."""
         await self.press(*("space" if letter == " " else letter for letter in text))
 
     async def click(self, widget: type[Widget] | str, at: tuple[int, int] = (0, 0)) -> None:
-        """Click into a widget, so far from its upper left corner, once all is where it will be."""
         await self.settled()
         await self.pilot.click(widget, offset=at)
         await self.settled()
@@ -239,11 +288,9 @@ class Person:
         assert not missing, f"{missing} is not on the screen:\n{self.sees()}"
 
     def shows(self, part: str) -> bool:
-        """Whether a text can be seen."""
         return any(part in text for text in self._texts())
 
     def _texts(self) -> set[str]:
-        """What stands in the screen and in each of its widgets."""
         lines = self.sees().splitlines()
         screen = self.app.screen
         regions = {screen.region, *(each.content_region for each in screen.query("*"))}
@@ -251,6 +298,5 @@ class Person:
 
 
 def _text_of(lines: list[str], region: Region) -> str:
-    """What stands in a part of the screen, on one line."""
     rows = lines[max(0, region.y) : max(0, region.bottom)]
     return " ".join(" ".join(row[region.x : region.right] for row in rows).split())

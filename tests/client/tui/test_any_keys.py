@@ -8,12 +8,9 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-from client.tui.person import SETTINGS, DeviceWorld, Person
-from client.tui.test_near_screen import HOME, Town
+from client.tui.person import HOME, BegunOnTitles, NearWorld, Person
 from textual.binding import Binding
 from textual.widgets import Button
 
@@ -24,13 +21,9 @@ from askew.protocol.signal import Signal
 from askew_client.settings.settings import month_of
 from askew_client.signals.account import Entry
 from askew_client.signals.store import decode_signal
-from askew_client.transport.in_process import LocalPlaces
 from askew_client.tui.app import SCREENS, AskewApp
 from askew_client.tui.screens.frame import ConfirmScreen
 from askew_client.tui.screens.place import PlaceScreen
-
-if TYPE_CHECKING:
-    from client.conftest import Pair
 
 CHARGES, MONTHS = "another program charges", "a month passes"  # between two keys
 ASKING = {"a", "enter", "y"}  # no other key may charge or send
@@ -46,7 +39,6 @@ WALK = (
 
 
 def every_key() -> tuple[str, ...]:
-    """Each key that the app, or a screen of it, knows."""
     bindings = (*AskewApp.BINDINGS, *(each for screen in SCREENS for each in screen.BINDINGS))
     keys = {key for each in bindings if isinstance(each, Binding) for key in each.key.split(",")}
     return tuple(sorted((keys | {"shift+tab", "left", "right", "up", "down"}) - OTHER_THEME))
@@ -64,8 +56,7 @@ class Witness:
     """Looks at the screen before each key, and at the ledger and the server after it."""
 
     person: Person
-    device: DeviceWorld
-    network: Town
+    device: NearWorld
     entries: list[Entry] = field(default_factory=list)
     sent: int = 0
     charges: int = 0
@@ -85,17 +76,14 @@ class Witness:
             await self.person.press(key)
         for entry in self.device.signals.entries()[len(self.entries) :]:
             assert asks, f"{key} charges"
-            if entry.epsilon_per_km:
-                self.check_place(entry, texts)
-            else:
-                self.check_titles(entry, texts)
+            check(entry, texts)
             self.entries.append(entry)
             self.charges += 1
-        known = [decode_signal(e.space_version, e.signal) for e in self.entries if e.signal]
-        for query in self.network.asked[self.sent :]:
+        charged = [decode_signal(e.space_version, e.signal) for e in self.entries if e.signal]
+        for query in self.device.network.asked[self.sent :]:
             assert asks, f"{key} sends"
-            assert query.signal in known, "what was not charged is sent"
-        self.sent = len(self.network.asked)
+            assert query.signal in charged, "what was not charged is sent"
+        self.sent = len(self.device.network.asked)
 
     def asks(self, key: str) -> bool:
         """Whether a key says yes to what stands there now."""
@@ -106,18 +94,6 @@ class Witness:
         if isinstance(screen, ConfirmScreen):
             return key == "y" or (on == "go" and key == "enter")
         return key != "y"
-
-    def check_titles(self, entry: Entry, texts: str) -> None:
-        """The price stood there."""
-        prices = re.findall(r"costs .*?ε ([\d.,]+) a rating", texts)
-        assert prices, f"no price is shown: {texts}"
-        assert all(told(price) >= entry.epsilon_per_rating for price in prices)
-
-    def check_place(self, entry: Entry, texts: str) -> None:
-        """The same of a place, in its dialog."""
-        prices = re.findall(r"drawn once and charged\. Epsilon ([\d.,]+) per km", texts)
-        assert prices, f"no price is shown: {texts}"
-        assert all(told(price) >= entry.epsilon_per_km for price in prices)
 
     def another_program_charges(self) -> None:
         """A signal of titles for another space, and one of a place."""
@@ -130,24 +106,29 @@ class Witness:
         self.entries = [*self.device.signals.entries()]
 
 
+def check(entry: Entry, texts: str) -> None:
+    """Fail unless the price stood there; of a place, in its dialog."""
+    shown, charged = r"costs .*?ε ([\d.,]+) a rating", entry.epsilon_per_rating
+    if entry.epsilon_per_km:
+        shown = r"drawn once and charged\. Epsilon ([\d.,]+) per km"
+        charged = entry.epsilon_per_km
+    prices = re.findall(shown, texts)
+    assert prices, f"no price is shown: {texts}"
+    assert all(Fraction(price.replace(",", "")) >= charged for price in prices)
+
+
 @pytest.fixture
-def device(pair: Pair, tmp_path: Path, simulated: LocalPlaces) -> DeviceWorld:
+def device(at_home: NearWorld) -> NearWorld:
     """A named place, a few ratings, and caps for many months."""
-    device = DeviceWorld(pair.card, pair.catalog, tmp_path)
-    device.network = Town(pair.card, pair.catalog, simulated)
-    device.settings = replace(SETTINGS, region="DE", near_k=5, rating_lifetime_cap=Fraction(225))
-    device.signals = device.signals.with_caps(device.settings.caps)
-    device.companion().places.add("home", HOME)
-    return device
+    at_home.settings = replace(at_home.settings, rating_lifetime_cap=Fraction(225))
+    at_home.signals = at_home.signals.with_caps(at_home.settings.caps)
+    return at_home
 
 
-async def pressed(device: DeviceWorld, *sequences: tuple[str, ...]) -> Witness:
-    """Press sequences at one app, each in a month of its own."""
-    network = device.network
-    assert isinstance(network, Town)
+async def pressed(device: NearWorld, *sequences: tuple[str, ...]) -> Witness:
     await device.rated(film_2=5, film_6=4, film_11=1)
-    async with device.opened(size=(110, 50)) as person:
-        witness = Witness(person, device, network)
+    async with device.opened(size=(110, 50), program=BegunOnTitles) as person:
+        witness = Witness(person, device)
         for keys in sequences:
             while person.app.screen.is_modal:
                 await witness.press("escape")
@@ -156,13 +137,8 @@ async def pressed(device: DeviceWorld, *sequences: tuple[str, ...]) -> Witness:
     return witness
 
 
-def told(text: str) -> Fraction:
-    """A number as the screen says it, with commas between thousands."""
-    return Fraction(text.replace(",", ""))
-
-
 async def test_prices_change_under_the_hand_and_what_is_charged_was_shown(
-    device: DeviceWorld,
+    device: NearWorld,
 ) -> None:
     """One walk, of which the charges are known. Planted bugs: an Enter that ends a word and draws a
     place; a price that is not seen and counts as shown; and a charge without a question.
@@ -171,7 +147,7 @@ async def test_prices_change_under_the_hand_and_what_is_charged_was_shown(
     assert (witness.charges, witness.sent) == (5, 5)
 
 
-async def test_no_key_charges_or_sends_what_was_not_shown(device: DeviceWorld) -> None:
+async def test_no_key_charges_or_sends_what_was_not_shown(device: NearWorld) -> None:
     """One sequence of any keys; five under `make audit`, and fifteen more in a night."""
     await pressed(device, keys_of(random.Random(2), 15))
 
@@ -184,7 +160,7 @@ async def test_no_key_charges_or_sends_what_was_not_shown(device: DeviceWorld) -
     ],
 )
 async def test_no_keys_in_months_charge_or_send_what_was_not_shown(
-    device: DeviceWorld, seed: int
+    device: NearWorld, seed: int
 ) -> None:
     """Five sequences of twenty keys and more; without a charge they would show nothing."""
     dice = random.Random(seed)

@@ -6,9 +6,9 @@ import datetime
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import pytest
+from client.conftest import Pair
 from client.tui.person import SETTINGS, DeviceWorld, Person
 
 from askew.errors import (
@@ -24,13 +24,6 @@ from askew_client.tui.lists import ResultList
 from askew_client.tui.pictures import HeatMap
 from askew_client.tui.screens.frame import ConfirmScreen, Notice
 
-if TYPE_CHECKING:
-    from client.conftest import Pair
-
-
-def results(person: Person) -> ResultList:
-    return person.app.screen.query_one(ResultList)
-
 
 def waiting(person: Person) -> bool:
     return person.app.get_screen_stack("ask")[0].has_class("-waiting")
@@ -43,7 +36,7 @@ async def test_one_key_asks_and_everything_that_happened_can_be_seen(rated: Devi
         person.reads("8 between any two", "Spent before it: 0")
         assert (rated.network.asked, rated.signals.entries()) == ([], ())
         await person.press("a")
-        ranking = results(person).results
+        ranking = person.app.screen.query_one(ResultList).results
         picked = next(result for result in ranking if result.picked)
         person.reads("◆ the signal, sent", "Drawn just now for 2026-11", "Spent 2 of 12")
         person.reads("Your pick, never sent", picked.title, "◀ your pick")
@@ -116,8 +109,7 @@ async def test_an_edition_that_turns_a_free_answer_into_a_signal_is_shown_first(
     async with rated.opened(size=(120, 40)) as person:
         await person.press("f4")
         person.reads("Nothing leaves this device when you ask.")
-        device = person.app.device
-        assert device is not None
+        device = person.device
         device.configure(SETTINGS)  # as if a new card proposed a signal by these very settings
         await asks_first(person)
         person.reads("not what was shown before", "Asking draws the signal of 2026-11")
@@ -218,36 +210,24 @@ async def test_a_server_that_never_answers_leaves_everything_else_alive(rated: D
         assert not waiting(person)
         assert rated.network.stopped == 1
         person.reads("stopped; a signal once drawn is sent again")
+        await person.ask_in_vain()
+        await person.press("f3")  # another screen stops it, too
+        assert rated.network.stopped == 2
+        await person.press("f4")
+        person.reads("stopped")
         rated.network.silent = False
         await person.press("a")
         person.reads("◀ your pick")
-    assert rated.network.asked[0] == rated.network.asked[1]
+    assert rated.network.asked == rated.network.asked[:1] * 3
     assert len(rated.signals.entries()) == 1
 
 
-async def test_going_to_another_screen_stops_the_question(rated: DeviceWorld) -> None:
-    rated.network.silent = True
-    async with rated.opened() as person:
-        await person.press("f4")
-        await person.ask_in_vain()
-        await person.press("f3")
-        assert rated.network.stopped == 1
-        await person.press("down", "5")
-        person.reads("★★★★★")
-        await person.press("f4")
-        person.reads("stopped")
-
-
-@pytest.fixture
-def whole(device: DeviceWorld) -> DeviceWorld:
-    """It goes by itself, and holds everything."""
-    device.settings = replace(SETTINGS, mode="auto")
-    return device
-
-
-async def test_a_device_that_holds_everything_says_that_nothing_leaves(whole: DeviceWorld) -> None:
+async def test_a_device_that_holds_everything_says_that_nothing_leaves(
+    device: DeviceWorld,
+) -> None:
     """Planted bug: a price, or words of a signal, where none is sent."""
-    async with whole.opened() as person:
+    device.settings = replace(SETTINGS, mode="auto")
+    async with device.opened() as person:
         await person.press("f4")
         person.reads("Nothing leaves this device when you ask.")
         person.reads("held: all 12 items")
@@ -256,5 +236,4 @@ async def test_a_device_that_holds_everything_says_that_nothing_leaves(whole: De
         person.reads("Nothing has left. held: all 12 items", "◀ your pick")
         await person.press("f5")
         person.reads("all 12 items")
-    assert whole.network.asked == []
-    assert whole.signals.entries() == ()
+    assert (device.network.asked, device.signals.entries()) == ([], ())

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-from client.tui.person import DeviceWorld
-from client.tui.test_near_screen import Town
+from client.conftest import Askew
+from client.tui.person import BegunOnTitles, DeviceWorld, NearWorld
 from textual.widgets import Button, DataTable, Footer, Input, OptionList, Select
 
 from askew.errors import Unreachable
 from askew_client.tui.app import SCREENS
 from askew_client.tui.lists import TitleList
 from askew_client.tui.screens.frame import BentHeader, FrameScreen
-
-if TYPE_CHECKING:
-    from client.conftest import Askew, Pair
-
-    from askew_client.transport.in_process import LocalPlaces
 
 
 async def test_the_footer_names_only_keys_that_do_what_it_says(device: DeviceWorld) -> None:
@@ -118,13 +112,10 @@ def test_a_key_of_a_name_that_does_not_exist_is_refused_before_the_screen(
 
 
 @pytest.mark.slow
-async def test_tab_alone_reaches_every_part_of_every_screen(
-    rated: DeviceWorld, pair: Pair, simulated: LocalPlaces
-) -> None:
+async def test_tab_alone_reaches_every_part_of_every_screen(near: NearWorld) -> None:
     """Planted bug: a part that takes the mouse but no focus."""
-    rated.network = Town(pair.card, pair.catalog, simulated)
     parts = (Button, Input, DataTable, OptionList, Select, TitleList)
-    async with rated.opened(size=(120, 40)) as person:
+    async with near.opened(size=(120, 40), program=BegunOnTitles) as person:
         for mode in MODES:
             person.app.action_go(mode)
             await person.settled()

@@ -28,7 +28,6 @@ class SteadyBits(RandomBits):
     """The same bytes for the same length, in whatever order threads ask. Protects nobody."""
 
     def read(self, count: int) -> bytes:
-        """Bytes that are the same today and tomorrow."""
         return hashlib.shake_256(b"a steady hand").digest(count)
 
 
@@ -41,7 +40,7 @@ async def demonstrated(size: tuple[int, int], mode: str = "auto") -> AsyncIterat
     async with app.run_test(size=size, notifications=False) as pilot:
         person = Person(app, pilot, Network.__new__(Network))
         person.network.silent = False
-        async with asyncio.timeout(60):  # what cannot connect fails
+        async with asyncio.timeout(300):  # what cannot connect fails
             while app.connection is None:
                 await pilot.pause()
         await person.settled()

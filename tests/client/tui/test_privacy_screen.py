@@ -37,14 +37,10 @@ async def test_another_choice_shows_what_it_would_tell_and_sends_nothing(
         await person.press("f5")
         assert looked_at(person) == (Fraction(2), 4, Fraction(2))
         person.reads("spent 0", "of 12", "No signal has ever left this device.")
-        person.reads(
-            "at most ε 2 a rating, 4 where a title is replaced", "8 between any two", "fresh 2"
-        )
+        person.reads("at most ε 2 a rating, 4 where a title is replaced", "8 between any two")
         await person.press("enter", "up", "up", "enter", "tab", "enter", "down", "enter")
         assert looked_at(person) == (Fraction(1), 6, Fraction(1))
-        person.reads(
-            "at most ε 1 a rating, 2 where a title is replaced", "4 between any two", "fresh 1"
-        )
+        person.reads("at most ε 1 a rating, 2 where a title is replaced", "fresh 1")
     assert rated.network.asked == []
     assert rated.signals.entries() == ()
 
@@ -55,8 +51,7 @@ async def test_chosen_settings_count_from_now_on_and_are_kept(rated: DeviceWorld
         await choose(person, "epsilon", "3/2")
         await choose(person, "size", 3)
         await person.press("w")
-        assert person.app.device is not None
-        settings = person.app.device.settings
+        settings = person.device.settings
         assert (settings.epsilon_per_rating, settings.k) == (Fraction(3, 2), 3)
         assert rated.file.path.read_text() == 'epsilon_per_rating = "3/2"\nk = 3\n'
         await choose(person, "size", 4)
@@ -77,8 +72,7 @@ async def test_settings_between_those_offered_are_shown_and_used_as_they_are(
         await person.press("f5")
         assert looked_at(person)[:2] == (Fraction(1, 7), 5)
         await person.press("w")
-        assert person.app.device is not None
-        assert person.app.device.settings == rated.settings
+        assert person.device.settings == rated.settings
         await choose(person, "epsilon", "1/5")
         await person.press("b")
         assert looked_at(person)[0] == Fraction(1, 7)

@@ -17,7 +17,6 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from client.tui.person import DeviceWorld, Network, Person
-from rich.console import RenderableType
 from served_rows import ServedModel, rows_model
 from textual.worker import WorkerState
 
@@ -71,14 +70,10 @@ def test_without_a_terminal_the_app_says_so_and_ends() -> None:
         text=True,
         check=False,
         stdin=subprocess.DEVNULL,
-        timeout=20,
+        timeout=300,  # only ever waited for by the bug
     )
     assert run.returncode == 1
     assert run.stderr.startswith("askew: the app needs a terminal")
-
-
-def files_in(directory: Path) -> list[Path]:
-    return [path for path in directory.rglob("*") if path.is_file()]
 
 
 class Written(ServedModel):
@@ -87,7 +82,6 @@ class Written(ServedModel):
     silent = False
 
     def taken(self) -> list[tuple[str, bytes]]:
-        """Return the calls so far, and begin anew."""
         calls, self.calls = self.calls, []
         return calls
 
@@ -97,10 +91,10 @@ HEADS = [("file", b"whole 0"), ("file", b"default 0")]
 
 
 @pytest.mark.parametrize(
-    ("has_files", "first", "again", "later"),
+    ("has_files", "first", "again"),
     [
-        (True, [("file", b"whole 0"), ("file", b"whole 48"), CARD], [], []),
-        (False, [*HEADS, CARD], HEADS, HEADS),
+        (True, [("file", b"whole 0"), ("file", b"whole 48"), CARD], []),
+        (False, [*HEADS, CARD], HEADS),
     ],
     ids=["a file for devices", "none"],
 )
@@ -109,7 +103,6 @@ async def test_before_a_key_the_app_fetches_what_its_page_says_and_nothing_else(
     has_files: bool,
     first: list[tuple[str, bytes]],
     again: list[tuple[str, bytes]],
-    later: list[tuple[str, bytes]],
 ) -> None:
     """docs/app.md, of a server of places: at the first start, at the next, and a quarter of an hour
     after each. Planted bug: a start that fetches again what is held.
@@ -128,7 +121,7 @@ async def test_before_a_key_the_app_fetches_what_its_page_says_and_nothing_else(
             await person.settled()
             assert server.taken() == expected
             await app.refresh_held().wait()
-            assert server.taken() == later
+            assert server.taken() == again
 
 
 async def test_the_demo_has_a_person_a_catalog_and_an_answer_and_leaves_no_file(
@@ -235,6 +228,10 @@ async def test_private_work_that_nobody_waits_for_still_keeps_questions_waiting(
     assert (order, printed) == (["worked", "asked"], [])
 
 
+def files_in(directory: Path) -> list[Path]:
+    return [path for path in directory.rglob("*") if path.is_file()]
+
+
 async def test_a_crash_report_has_no_private_value(rated: DeviceWorld) -> None:
     """Planted bug: Textual's own report, which prints the local variables of every frame."""
 
@@ -248,15 +245,12 @@ async def test_a_crash_report_has_no_private_value(rated: DeviceWorld) -> None:
             act(rated.companion())
         except ZeroDivisionError:
             app._fatal_error()
-        report = "".join(text for each in app._exit_renderables for text in shown(app, each))
+        segments = [app.console.render(part) for part in app._exit_renderables]
+        report = "".join(segment.text for part in segments for segment in part)
         app._exit_renderables.clear()
     assert "ZeroDivisionError" in report
     assert "Xanadu 1" not in report
     assert "canary = 'Xanadu" not in report
-
-
-def shown(app: AskewApp, renderable: RenderableType) -> list[str]:
-    return [segment.text for segment in app.console.render(renderable)]
 
 
 async def test_a_timer_looks_and_a_failure_is_tried_the_next_time(
@@ -275,5 +269,5 @@ async def test_a_timer_looks_and_a_failure_is_tried_the_next_time(
     monkeypatch.setattr(Titles, "refresh", refresh)
     monkeypatch.setattr(app, "REFRESH_EVERY", 0.01)
     async with device.opened():
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(300):
             await looked.wait()

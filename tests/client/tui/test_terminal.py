@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 ENTERS, LEAVES = b"\x1b[?1049h", b"\x1b[?1049l"  # the terminal's other screen
-SECONDS = 30.0  # until a busy machine has started the app
+SECONDS = 120.0  # until a busy machine has started the app
 
 
 class Terminal:

@@ -60,6 +60,8 @@ def test_north_is_up_east_is_right_and_every_mark_is_in_its_cell() -> None:
     assert seen(scene, 10 - 2, 30 - 20) == "★"
     assert seen(scene, 10 - 9, 30 + 4) == "3"
     assert len(signs(scene, FRAME)) == 6
+    far = Scene(you=Position(0, 0), results=(Position(-51, -171), Position(90, 180)), picked=0)
+    assert signs(Scene(), FRAME) == signs(far, FRAME) == {}
 
 
 def test_of_two_marks_in_one_cell_the_one_that_matters_more_is_seen() -> None:
@@ -70,25 +72,15 @@ def test_of_two_marks_in_one_cell_the_one_that_matters_more_is_seen() -> None:
     assert seen(Scene(heat_map=HEAT_MAP, you=SIGNAL), 10, 30) == "◈"
 
 
-def test_a_signal_that_is_not_there_and_marks_outside_draw_nothing() -> None:
-    far = Scene(you=Position(0, 0), results=(Position(-51, -171), Position(90, 180)), picked=0)
-    for scene in (Scene(), far):
-        assert signs(scene, FRAME) == {}
-
-
 def test_the_depth_of_the_heat_map_is_that_of_the_law() -> None:
     """-log P(z) / P(0) of `askew.noise.hexagonal`. Planted bug: a circle, or degrees of another
     plane.
     """
-    s, q = float(LATTICE.step), LATTICE.inverse_rate
     for i, j in ((900, 0), (900, 900), (0, 900), (400, -300), (-700, 200), (-5000, -2500)):
-        x, y = (float(each) for each in LATTICE.point(i, j))
-        expected = steps(i, j) * math.log1p(1 / q)
-        assert HEAT_MAP.depth(HEAT_MAP.position(x, y)) == pytest.approx(expected, rel=1e-3), (
-            i,
-            j,
-            s,
-        )
+        x, y = (float(length) for length in LATTICE.point(i, j))
+        expected = steps(i, j) * math.log1p(1 / LATTICE.inverse_rate)
+        assert HEAT_MAP.depth(HEAT_MAP.position(x, y)) == pytest.approx(expected, rel=1e-3)
+    assert {round(HEAT_MAP.depth(at), 9) for at in HEAT_MAP.outline(HALF)} == {round(HALF, 9)}
 
 
 def test_half_and_nine_tenths_of_the_law_lie_above_their_depths() -> None:
@@ -99,10 +91,6 @@ def test_half_and_nine_tenths_of_the_law_lie_above_their_depths() -> None:
         within = 1 + sum(6 * n * r**n for n in range(1, int(depth * q) + 1))
         assert within / total == pytest.approx(share, abs=0.01)
         assert share_above(depth) == pytest.approx(share, abs=1e-12)
-
-
-def test_the_outline_is_as_deep_as_it_says_everywhere() -> None:
-    assert {round(HEAT_MAP.depth(each), 9) for each in HEAT_MAP.outline(HALF)} == {round(HALF, 9)}
 
 
 def test_the_shades_of_the_map_end_at_the_depths_of_the_legend() -> None:
@@ -120,7 +108,7 @@ def test_a_frame_has_every_mark_and_half_of_the_heat_map() -> None:
     for size in ((76, 20), (58, 9), (4, 3)):
         frame = scene.frame(*size)
         marks = [*results, at(-90, 20), SIGNAL, *HEAT_MAP.outline(HALF)]
-        assert all(frame.cell(each) is not None for each in marks)
+        assert None not in [frame.cell(mark) for mark in marks]
         assert (frame.width, frame.height) == size
 
 
@@ -133,7 +121,7 @@ def test_a_frame_across_180_degrees_is_narrow() -> None:
     assert frame.km_a_row < 2
 
 
-@pytest.mark.parametrize("latitude", [0.0, 51.0, -89.99, 90.0])
+@pytest.mark.parametrize("latitude", [51.0, -89.99, 90.0])
 def test_cells_and_positions_are_each_others_inverse(latitude: float) -> None:
     frame = Frame(Position(latitude, 180.0), 0.5, *SIZE)
     for row, column in ((10, 30), (9, 0), (10, 60)):
@@ -164,7 +152,9 @@ TOWNS = (
 
 
 def test_towns_are_named_where_there_is_room_and_wide_names_are_left_out() -> None:
-    """Planted bug: a name of wide letters, which moves all that stands to its right."""
+    """Planted bugs: a name of wide letters, which moves all that stands to its right; a map full of
+    query points, on which no town is named.
+    """
     text = "\n".join(lines(Scene(towns=TOWNS), FRAME))
     assert "∘Göttingen" in text
     assert "∘Korbach" in text
@@ -172,14 +162,9 @@ def test_towns_are_named_where_there_is_room_and_wide_names_are_left_out() -> No
     assert "東" not in text
     marked = "\n".join(lines(Scene(towns=TOWNS, you=TOWNS[1].at), FRAME))
     assert "●Göttingen" in marked
-
-
-def test_a_towns_name_goes_over_query_points_and_over_nothing_else() -> None:
-    """Planted bug: a map full of query points, on which no town is named."""
-    probes = tuple(at(6 + step, 10) for step in range(1, 9))
-    text = "\n".join(lines(Scene(towns=TOWNS, probes=probes), FRAME))
-    assert "∘Göttingen" in text
-    assert "∘Göttingen" not in "\n".join(lines(Scene(towns=TOWNS, results=probes), FRAME))
+    points = tuple(at(6 + step, 10) for step in range(1, 9))  # hide no name, and results do
+    assert "∘Göttingen" in "\n".join(lines(Scene(towns=TOWNS, probes=points), FRAME))
+    assert "∘Göttingen" not in "\n".join(lines(Scene(towns=TOWNS, results=points), FRAME))
 
 
 def test_a_frame_has_the_nearest_town_an_area_or_all_towns() -> None:
@@ -189,24 +174,21 @@ def test_a_frame_has_the_nearest_town_an_area_or_all_towns() -> None:
     assert Scene(you=at(-140, -2), towns=TOWNS).frame(*SIZE).cell(TOWNS[2].at) is None
     corners = (at(-200, -100), at(300, 100))
     frame = Scene(towns=TOWNS, area=corners).frame(*SIZE)
-    assert all(frame.cell(each) is not None for each in corners)
+    assert None not in [frame.cell(corner) for corner in corners]
     everything = Scene(towns=TOWNS).frame(*SIZE)
-    assert all(everything.cell(town.at) is not None for town in TOWNS)
+    assert None not in [everything.cell(town.at) for town in TOWNS]
 
 
-def test_the_legend_names_what_is_on_the_map_and_no_more() -> None:
+def test_every_mark_that_a_map_has_is_in_its_legend_and_no_other() -> None:
+    """Planted bug: the sign of you and the signal in one cell, which nothing explains."""
     assert legend(Scene(you=SIGNAL)) == ("● you",)
     assert "★ your pick" not in legend(Scene(results=(SIGNAL,)))
-    everything = Scene(SIGNAL, HEAT_MAP, (SIGNAL,), (SIGNAL,), 0, TOWNS)
-    assert "░ you, 5 times in 10" in legend(everything)
-
-
-def test_every_mark_that_a_map_can_have_is_in_its_legend() -> None:
-    """Planted bug: the sign of you and the signal in one cell, which nothing explains."""
-    scene = Scene(SIGNAL, HEAT_MAP, (SIGNAL,), (SIGNAL,) * 40, 0, TOWNS)
-    words = " ".join(legend(scene)).split()
-    known = {ink.value for ink in Ink}
-    assert known | {rank_sign(rank) for rank in (1, 2, 3, 10, 11, 12, 36)} <= set(words)
+    everything = legend(Scene(SIGNAL, HEAT_MAP, (SIGNAL,), (SIGNAL,) * 40, 0, TOWNS))
+    assert "░ you, 5 times in 10" in everything
+    ranks = [rank_sign(rank) for rank in (1, 9, 10, 35, 36, 64)]
+    assert ranks == ["1", "9", "a", "z", "+", "+"]
+    signs_of_all = {*(ink.value for ink in Ink), *map(rank_sign, (1, 2, 3, 10, 11, 12, 36))}
+    assert signs_of_all <= {*" ".join(everything).split()}
 
 
 def test_the_likeliest_towns_weigh_people_by_the_law() -> None:
@@ -227,10 +209,6 @@ def test_people_are_counted_where_you_are_5_times_in_10() -> None:
     middle, within, beyond = (HEAT_MAP.outline(depth)[0] for depth in (0.0, 0.9 * HALF, 1.1 * HALF))
     towns = (Town("a", middle, 1), Town("b", within, 20), Town("c", beyond, 300))
     assert people_within(towns, HEAT_MAP) == 21
-
-
-def test_ranks_have_one_sign_each_and_many_share_a_plus() -> None:
-    assert [rank_sign(rank) for rank in (1, 9, 10, 35, 36, 64)] == ["1", "9", "a", "z", "+", "+"]
 
 
 def test_what_is_private_does_not_show_when_a_scene_is_printed() -> None:
