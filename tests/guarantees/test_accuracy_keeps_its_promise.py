@@ -197,7 +197,6 @@ def test_fewer_items_than_k_are_refused() -> None:
     "mechanism",
     [
         Lipschitz(k=2, epsilon=1, **ONE),
-        Joint(k=2, epsilon=1, truncation=2, **ONE),
         Canonical(k=2, epsilon=1, gamma=0, **ONE),
         Canonical(k=2, epsilon=1, noise="laplace", **ONE),
         Peeling(k=2, epsilon=1, noise="laplace", **ONE),

@@ -34,7 +34,7 @@ DELTA: Row = {"delta": Fraction(1, 20)}
 ROWS: dict[str, list[Row]] = {
     "Canonical": [{}, {"gamma": 1, "noise": "exponential"}],
     "ConcentratedPeeling": [DELTA],
-    "Joint": [{}, {"truncation": 1}],
+    "Joint": [{}],
     "LaplaceCounts": [{"max_items_per_unit": 1}, {"max_items_per_unit": 3}],
     "LaplaceLimitedDomain": [{"kbar": 2, "max_items_per_unit": 1, **DELTA}],
     "LimitedDomain": [{"kbar": 2, **DELTA}, {"kbar": 2, "max_items_per_unit": 1, **DELTA}],

@@ -20,16 +20,12 @@ View = tuple[Tally, int, Fraction, int | None]
 DENSE = Tally(RANDOM.geometric(0.02, 600), 1)
 WIDE = Tally(RANDOM.integers(0, 2**44, 60), 1)
 VIEWS: dict[str, View] = {
-    "dense": (DENSE, 12, Fraction(1, 4), None),
-    "tied": (Tally(RANDOM.integers(0, 6, 200), 1), 40, Fraction(1, 2), None),
-    "wide": (WIDE, 6, Fraction(1, 2**41), None),
-    "two values": (Tally([9] * 5 + [0] * 30, 1), 7, Fraction(1), None),
-    "all alike": (Tally([4] * 9, 1), 3, Fraction(1), None),
-    "a cliff": (Tally([5] * 2 + [0] * 5000, 1), 2, Fraction(5), None),
-    # Between two losses: the last step ends before the next begins.
-    "truncated in a step": (WIDE, 6, Fraction(1, 2**41), 2**42 + 1),
-    "truncated on a cliff": (Tally([9] * 5 + [0] * 30, 1), 7, Fraction(1, 8), 2),
-    "truncated beyond": (DENSE, 12, Fraction(1, 4), 10**9),
+    "dense": (DENSE, 12, Fraction(1, 4)),
+    "tied": (Tally(RANDOM.integers(0, 6, 200), 1), 40, Fraction(1, 2)),
+    "wide": (WIDE, 6, Fraction(1, 2**41)),
+    "two values": (Tally([9] * 5 + [0] * 30, 1), 7, Fraction(1)),
+    "all alike": (Tally([4] * 9, 1), 3, Fraction(1)),
+    "a cliff": (Tally([5] * 2 + [0] * 5000, 1), 2, Fraction(5)),
 }
 Halves = Callable[[Segment, float, int], bool]
 CUTS: dict[str, Halves] = {
@@ -54,14 +50,6 @@ def plain_counts(view: Tally, k: int) -> dict[int, int]:
     return steps
 
 
-def plain_steps(kind: str) -> dict[int, int]:
-    """Those that a mechanism draws from: all beyond a truncation lose as much as it says."""
-    view, k, _, truncation = VIEWS[kind]
-    steps = plain_counts(view, k)
-    last = max(steps) if truncation is None else min(truncation, max(steps))
-    return {e: count for e, count in steps.items() if e < last} | {last: steps[max(steps)]}
-
-
 def listed(table: WeightTable) -> dict[int, float]:
     blocks = [part() for part in table.parts]
     return {int(k): float(w) for c in blocks for k, w in zip(c.keys, c.logs, strict=True)}
@@ -74,11 +62,11 @@ def test_the_steps_are_those_of_a_plain_count_however_the_losses_are_cut(
 ) -> None:
     monkeypatch.setattr(joint_classes, "_is_worth_cutting", CUTS[cut])
     monkeypatch.setattr(joint_classes, "_MOST", 20)
-    view, k, rational, truncation = VIEWS[kind]
-    classes = JointClasses(SequenceLosses(view, k), rational, truncation)
+    view, k, rational = VIEWS[kind]
+    classes = JointClasses(SequenceLosses(view, k), rational)
     table = classes.table(1e6)
     found = listed(table)
-    expected = plain_steps(kind)
+    expected = plain_counts(view, k)
     *begins, last = expected
     assert [*found] == [*begins, ALL]
     assert last == classes.end
@@ -92,7 +80,7 @@ def test_the_steps_are_those_of_a_plain_count_however_the_losses_are_cut(
 @KINDS
 def test_how_many_sequences_a_segment_holds_is_as_wrong_as_it_says(kind: str) -> None:
     """Also one whose share of all is far below what the difference of two floats could tell."""
-    view, k, *_ = VIEWS[kind]
+    view, k, _ = VIEWS[kind]
     losses = SequenceLosses(view, k)
     begins = [*plain_counts(view, k)]
     for low, high in [*pairwise(begins), (0, begins[-1] + 1)]:

@@ -78,7 +78,6 @@ ENUMERATED: dict[str, Build] = {
     "em_peel_set": lambda k, e: OneShot(k=k, epsilon=e, neighbors=ONE, noise="gumbel"),
     "joint": lambda k, e: Joint(k=k, epsilon=e, neighbors=ONE),
     "joint_swap": lambda k, e: Joint(k=k, epsilon=e, neighbors=SWAP),
-    "fastjoint_tau3": lambda k, e: Joint(k=k, epsilon=e, neighbors=ONE, truncation=3),
     "canonical_g0.5": lambda k, e: Canonical(k=k, epsilon=e, neighbors=ONE, clipped=True),
     "canonical_g1.0": lambda k, e: Canonical(k=k, epsilon=e, neighbors=ONE, gamma=1),
     "canonical_g0.75": lambda k, e: Canonical(

@@ -15,7 +15,7 @@ from mechanisms.streams import LIMITED, MECHANISMS, built
 from askew.dp.composition import concentrated_epsilon, rho_of
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, PureDP
 from askew.errors import ParameterError
-from askew.mechanisms import Canonical, ConcentratedPeeling, Joint, Lipschitz
+from askew.mechanisms import Canonical, ConcentratedPeeling, Lipschitz
 from askew.mechanisms.shortfall import LOG_ERROR, log_binomials, log_runs
 from askew.mechanisms.tally import Integers, Tally
 from askew.noise.randomness import ReplayBits, SystemBits
@@ -123,11 +123,6 @@ def test_concentrated_peeling_spends_its_whole_budget(k: int, by_the_paper: floa
     assert float(mechanism.epsilon_per_round) == pytest.approx(1.1808 * by_the_paper, rel=1e-4)
     spent = concentrated_epsilon(rho_of(mechanism.ranged_loss()), delta)
     assert 1 - Fraction(1, 10**9) <= spent <= 1
-
-
-def test_truncation_comes_from_public_numbers() -> None:
-    """ceil((2 / epsilon) (ln(d!/(d-k)!) + ln(1/beta))) = ceil(2 (ln 90 + ln 1024))."""
-    assert Joint(k=2, epsilon=1, neighbors=ONE).truncation_for(10, Fraction(1, 1024)) == 23
 
 
 LOW = 1 << 16  # the table of `Tally.items_at` tells values apart by their bits below this

@@ -58,9 +58,9 @@ def sets_of_peeling(rate: Fraction, k: int) -> HasLaw:
     return law
 
 
-def of_joint(build: Callable[..., Selects], noise: NoiseFamily, tau: int | None = None) -> Audited:
+def of_joint(build: Callable[..., Selects], noise: NoiseFamily) -> Audited:
     """A loss moves both ways; that of a single item is its count and a shift, so it does not."""
-    return Audited(build, lambda rate, k: joint(noise, rate if k == 1 else rate / 2, k, tau))
+    return Audited(build, lambda rate, k: joint(noise, rate if k == 1 else rate / 2, k))
 
 
 MECHANISMS = {
@@ -69,7 +69,6 @@ MECHANISMS = {
     "permute-and-flip": Audited(PermuteAndFlip, of_peeling("exponential").law),
     "one-shot": Audited(partial(OneShot, noise="gumbel"), sets_of_peeling),
     "joint": of_joint(Joint, "gumbel"),
-    "joint truncated": of_joint(partial(Joint, truncation=2), "gumbel", 2),
     "pnf joint": of_joint(PNFJoint, "exponential"),
     "canonical, clipped": of_canonical(HALF, clipped=True),
     "canonical": of_canonical(HALF, clipped=False),

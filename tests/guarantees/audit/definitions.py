@@ -126,15 +126,15 @@ def canonical(family: str, rate: Fraction, k: int, gamma: Fraction, *, clipped: 
     return law
 
 
-def joint(family: str, rate: Fraction, k: int, truncation: int | None = None) -> HasLaw:
-    """argmax over sequences of -rate * min(largest shortfall, truncation), plus noise."""
+def joint(family: str, rate: Fraction, k: int) -> HasLaw:
+    """argmax over sequences of -rate * largest shortfall, plus noise."""
 
     def law(counts: Counts) -> Law:
         top = sorted(counts, reverse=True)
         scores: dict[tuple[int, ...], Fraction] = {}
         for items in permutations(range(len(counts)), k):
             loss = max(top[r] - counts[i] for r, i in enumerate(items))
-            scores[items] = -rate * (loss if truncation is None else min(loss, truncation))
+            scores[items] = -rate * loss
         return winner(family, scores)
 
     return law
