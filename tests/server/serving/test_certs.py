@@ -36,18 +36,17 @@ def test_certificates_for_development_fit_together_and_keys_are_private(
     ]
 
 
-@pytest.mark.parametrize("there", ["authority.pem", "server.key"])
 def test_no_file_is_overwritten_and_then_none_is_made(
-    there: str, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / there).write_text("mine")
+    key = tmp_path / "server.key"
+    key.write_text("mine")
     assert run("certs", tmp_path) == 1
-    assert f"{tmp_path / there} is there already and was left alone" in capsys.readouterr().err
-    assert [path.name for path in tmp_path.iterdir()] == [there]
-    assert (tmp_path / there).read_text() == "mine"
+    assert f"{key} is there already and was left alone" in capsys.readouterr().err
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
 
 
-@pytest.mark.parametrize("host", ["localhost:7571", "a b", ""])
+@pytest.mark.parametrize("host", ["localhost:7571", ""])
 def test_what_no_certificate_can_say_is_wrong_usage_and_makes_nothing(
     host: str, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -299,11 +299,8 @@ async def test_what_is_not_there_is_not_there() -> None:
             ("GET", "/test.Service/Echo", 405),
             ("POST", "/test.Service/Nothing", 404),
             ("GET", "/", 404),
-            ("GET", "/catalog/1970-01-05.whole.", 404),
             ("GET", "/catalog/1970-02-30.whole", 404),
-            ("GET", "/catalog/1970-01-12.whole", 404),
             ("GET", "/catalog/1970-01-05.default", 404),
-            ("GET", "/catalog/../x", 404),
             ("POST", PATH, 405),
             ("OPTIONS", "/test.Service/Echo", 405),
         ):

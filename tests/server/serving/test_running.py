@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import AsyncMock
 
 import pytest
 from issuer import Issuer, Tls
@@ -50,21 +51,15 @@ async def test_a_hangup_where_nothing_runs_beside_ends_nothing() -> None:
     await serve([], ServerConfig(), stop)
 
 
-@pytest.fixture
-def _not_served(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything is read, and nothing is served."""
-
-    async def pretend(*_: object, **__: object) -> None:
-        return
-
-    monkeypatch.setattr(server, "serve", pretend)
-
-
-@pytest.mark.usefixtures("_not_served")
 def test_a_folder_without_a_model_in_force_is_an_error(
-    run: Run, directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    run: Run,
+    directory: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Planted bug: a model to come is served alone, and every device is refused."""
+    monkeypatch.setattr(server, "serve", AsyncMock())
     now, coming = (text_of_date(catalog_date_of(today()) + each) for each in (0, PERIOD))
     folder = tmp_path / "models"
     folder.mkdir()
@@ -81,22 +76,6 @@ def test_a_folder_without_a_model_in_force_is_an_error(
     assert f"{folder / 'another'} is not served: its name is no Monday" in line
 
 
-@pytest.mark.usefixtures("_never_served")
-def test_a_check_passes_beside_a_copy_under_way_and_says_what_is_not_served(
-    run: Run, directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The documents copy a model to .new and move it. Planted bug: a check that fails of either."""
-    folder = tmp_path / "models"
-    folder.mkdir()
-    for name in (text_of_date(catalog_date_of(today())), ".new", "another"):
-        (folder / name).symlink_to(directory)
-    assert run("serve", "--check", "--models", folder) == 0
-    shown = capsys.readouterr()
-    assert shown.out.startswith("in order: ")
-    said = f"{folder / 'another'} is not served: its name is no Monday such as 2026-11-23\n"
-    assert shown.err == said
-
-
 @pytest.fixture
 def _never_served(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "serve", lambda *_, **__: pytest.fail("it serves"))
@@ -106,11 +85,19 @@ def _never_served(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_check_ends_when_settings_and_models_were_read(
     run: Run, directory: Path, issuer: Issuer, made: MakeFiles, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Planted bug: a check that goes on to serve."""
-    tls = made(issuer)
+    """Beside a copy under way: the documents copy a model to .new and move it. Planted bugs: a
+    check that goes on to serve; one that fails of what is not served.
+    """
+    tls, folder = made(issuer), directory.with_name("models")
+    folder.mkdir()
+    for name in (text_of_date(catalog_date_of(today())), ".new", "another"):
+        (folder / name).symlink_to(directory)
     words = ("--tls-certificate", tls.certificate, "--tls-key", tls.key)
-    assert run("serve", "--check", "--model", directory, *words) == 0
-    assert capsys.readouterr().out == "in order: 24 items, ratings of 60 people\n"
+    assert run("serve", "--check", "--models", folder, *words) == 0
+    shown = capsys.readouterr()
+    assert shown.out == "in order: 24 items, ratings of 60 people\n"
+    said = f"{folder / 'another'} is not served: its name is no Monday such as 2026-11-23\n"
+    assert shown.err == said
 
 
 @pytest.mark.usefixtures("_never_served")
