@@ -81,7 +81,6 @@ def test_live_values_are_swapped_and_nothing_else_is_copied() -> None:
 
 @given(arrays(np.float32, st.integers(0, 5), elements=st.floats(width=32)))
 @example(np.array([23.6, -0.0, 9999.99, -0.01], np.float32))
-@example(np.array([10_000.0, 9999.995, 0.005], np.float32))
 @example(np.array([262_144.09375], np.float32))  # .1 is as near as it is stored
 @example(np.array([np.nan, 0.1], np.float32))
 def test_by_the_digits_that_numpy_writes(stored: np.ndarray) -> None:

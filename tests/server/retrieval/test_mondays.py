@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from askew.errors import ParameterError, StaleSpace
 from askew_server.folders import models_in
 from askew_server.retrieval.answers import Serving
 from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
-from askew_server.taste.model import ItemModel
 
 MONDAY = FIRST + 100 * PERIOD
 
@@ -71,16 +69,3 @@ def test_a_folder_names_its_models_by_mondays(tmp_path: Path) -> None:
     (tmp_path / "1970-01-13").mkdir()
     with pytest.raises(ParameterError, match="a Monday: that is when devices look"):
         models_in(tmp_path)
-
-
-def test_places_and_tastes_are_served_by_a_server_each(
-    run: Callable[..., int], tmp_path: Path, model: ItemModel, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Planted bug: from one Monday to the next, devices of tastes are answered with places."""
-    from askew_server.collections import artifact as places
-    from askew_server.taste import artifact as tastes
-
-    places.save(small_map(), tmp_path / "2026-11-16")
-    tastes.save(model, tmp_path / "2026-11-23")
-    assert run("serve", "--models", tmp_path) != 0
-    assert "is of another kind than the models beside it" in capsys.readouterr().err

@@ -130,21 +130,16 @@ def test_a_model_trained_with_whole_numbers_is_loaded(tmp_path: Path, table: Rat
     assert same(trained, artifact.load(tmp_path / "whole"))
 
 
-@pytest.mark.parametrize("taken", ["a file", "a directory", "a dangling link"])
+@pytest.mark.parametrize("take", [Path.mkdir, lambda path: path.symlink_to("nowhere")])
 def test_a_name_that_is_taken_is_refused_and_what_is_there_stays(
-    tmp_path: Path, model: ItemModel, taken: str
+    tmp_path: Path, model: ItemModel, take: Callable[[Path], None]
 ) -> None:
     path = tmp_path / "model"
-    if taken == "a file":
-        path.touch()
-    elif taken == "a directory":
-        path.mkdir()
-    else:
-        path.symlink_to("nowhere")
-    before = path.lstat()
+    take(path)
+    before = path.lstat().st_ino
     with pytest.raises(ArtifactError, match="already exists"):
         artifact.save(model, path)
-    assert (path.lstat().st_ino, path.lstat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+    assert path.lstat().st_ino == before
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -168,36 +163,8 @@ def test_a_disk_that_fills_up_leaves_nothing_behind(
 # -- damage ----------------------------------------------------------------------------------------
 
 
-DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
-    "missing": (lambda path: None, "cannot be read: No such file or directory"),
-    "a directory": (Path.mkdir, ""),
-    "a link to itself": (
-        lambda path: path.symlink_to(path.name),
-        "cannot be read: Too many levels of symbolic links",
-    ),
-    # A pipe would block for ever, and a device such as /dev/zero never ends; both say size 0.
-    "no regular file": (lambda path: path.symlink_to("/dev/null"), "regular file"),
-    "other bytes": (lambda path: path.write_bytes(b"{}"), ""),
-}
-
-
 @pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize(("damage", "words"), DAMAGE.values(), ids=DAMAGE)
-def test_a_damaged_file_is_refused_by_its_name(
-    directory: Path,
-    name: str,
-    damage: Callable[[Path], object],
-    words: str,
-) -> None:
-    (directory / name).unlink()
-    damage(directory / name)
-    said = refusal(directory)
-    assert words in said
-    assert name in said or name == "manifest.json"
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_a_file_over_the_limit_is_refused_before_it_is_read(
+def test_a_file_that_is_gone_or_over_its_limit_is_refused_before_it_is_read(
     directory: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     size = (directory / name).stat().st_size
@@ -205,6 +172,11 @@ def test_a_file_over_the_limit_is_refused_before_it_is_read(
     assert artifact.load(directory)
     monkeypatch.setitem(artifact._LIMITS, name, size - 1)
     assert f"{name} has {size} bytes, the limit is {size - 1}" in refusal(directory)
+    (directory / name).unlink()
+    assert f"{name} cannot be read: No such file or directory" in refusal(directory)
+    # A pipe would block for ever, and a device such as /dev/zero never ends; both say size 0.
+    (directory / name).symlink_to("/dev/null")
+    assert f"{name} is no regular file" in refusal(directory)
 
 
 @pytest.mark.parametrize("name", FILES[1:])
@@ -238,14 +210,8 @@ def test_a_flipped_bit_is_refused(directory: Path) -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [
-        b"",
-        b'{"schema_version": ' + b"1" * 5000 + b"}",
-        b"{}",
-        b"[" * 100_000,
-        b"\xff\xfe\x00",
-    ],
-    ids=range(5),
+    [b'{"schema_version": ' + b"1" * 5000 + b"}", b"{}", b"[" * 100_000, b"\xff\xfe\x00"],
+    ids=range(4),
 )
 def test_a_manifest_that_is_none_is_refused(directory: Path, data: bytes) -> None:
     (directory / "manifest.json").write_bytes(data)
@@ -287,11 +253,8 @@ def test_a_forgery_that_is_a_proper_model_is_loaded(directory: Path, model: Item
 FORGED_MANIFESTS: dict[str, tuple[str, object]] = {
     "training of another kind": ("training", [1, 2]),
     "a training parameter out of range": ("training.seed", -1),
-    "a negative number of people": ("counts.people", -1),
     "a number that is true": ("shapes.boosts", [True]),
-    "a digest of one file only": ("files", {"items.json": {"sha256": "0" * 64}}),
     "a card that is not named": ("files", {}),
-    "another kind": ("kind", "metric"),
     "a field more": ("more", 1),
 }
 
@@ -310,17 +273,11 @@ def one_item_less(card: pb.GetModelCardResponse) -> None:
 UNKNOWN_FIELD = b"\xfa\x3e\x03abc"  # number 1007, as a card of another version may have one
 FORGED_CARDS: dict[str, tuple[Callable[[pb.GetModelCardResponse], object], str]] = {
     "a clip of zero": (lambda c: setattr(c.space, "clip", 0.0), "clip"),
-    "an escape sequence": (lambda c: setattr(c, "source", "\x1b[2J"), "the source of a model"),
     "collections": (lambda c: c.metric_space.region.SetInParent(), "collections of places"),
     "another catalog": (lambda c: setattr(c, "catalog_version", bytes(16)), "not the one"),
-    "an item more": (lambda c: setattr(c, "n_items", 25), "not the one"),
     "an item less": (one_item_less, "not the one"),
     "an unknown field": (
         lambda c: c.MergeFromString(UNKNOWN_FIELD),
-        "has unknown or missing fields",
-    ),
-    "a field of the other kind": (
-        lambda c: c.collections.add(name="x"),
         "has unknown or missing fields",
     ),
     "other factors": (fewer_factors, "another ranking dimension"),
@@ -336,40 +293,26 @@ def with_number(name: str, value: float) -> Callable[[Arrays], Arrays]:
 
 
 FORGED_ARRAYS: dict[str, Callable[[Arrays], Arrays | bytes]] = {
-    "a pickle": lambda _: (
-        b"\x80\x04\x95\x1d\x00\x00\x00\x00\x00\x00\x00\x8c\x05posix\x8c\x06system\x93."
-    ),
-    **{
-        f"{value:g} in {name}": with_number(name, value)
-        for name in ("vectors", "boosts")
-        for value in (NAN, INF, 1e30)
-    },
+    "a pickle": lambda _: b"\x80\x04\x95\x0c" + bytes(7) + b"\x8c\x02os\x8c\x06system\x93.",
+    "NaN in vectors": with_number("vectors", NAN),
+    "a vector of no size": with_number("vectors", 1e30),
+    "an infinite boost": with_number("boosts", INF),
     "a boost of nothing": with_number("boosts", 0.0),
     "float64 vectors": lambda a: {**a, "vectors": a["vectors"].astype(np.float64)},
     "an item too few": lambda a: {**a, "vectors": a["vectors"][:-1].copy()},
     "a coordinate too many": lambda a: {**a, "vectors": np.hstack([a["vectors"]] * 2)},
-    "vectors left out": lambda a: {name: a[name] for name in ("boosts", "shared_slate")},
     "a boost too few": lambda a: {**a, "boosts": a["boosts"][:-1].copy()},
     "an array of another name": lambda a: {**a, "more": np.zeros(1, np.float32)},
     "the shared slate left out": lambda a: {name: a[name] for name in ("vectors", "boosts")},
-    "vectors that codes cannot say": lambda a: {
-        **a,
-        "vectors": np.full((24, 4), 0.013, np.float32),
-    },
+    "no codes": lambda a: {**a, "vectors": np.full((24, 4), 0.013, np.float32)},
     "an item twice in the shared slate": lambda a: {**a, "shared_slate": np.array([1, 1])},
-    "an item beyond the catalog": lambda a: {**a, "shared_slate": np.array([24])},
     "a shared slate of fractions": lambda a: {**a, "shared_slate": np.array([1.5, 2.5])},
 }
 
 
 FORGED_ITEMS: dict[str, object] = {
-    "a title too long": ["key 0", "x" * 501, 1999, []],
-    "a title with an escape sequence": ["key 0", "\x1b[2J", 1999, []],
     "a title with half a character": ["key 0", SURROGATE, 1999, []],
-    "a year that is text": ["key 0", "Alien", "1979", []],
     "a year of zero": ["key 0", "Alien", 0, []],
-    "a year beyond 32 bits": ["key 0", "Alien", 2**32, []],
-    "a genre with an escape sequence": ["key 0", "Alien", 1979, ["\x1b[2J"]],
     "a field too many": ["key 0", "Alien", 1979, [], 5],
     "a key that another item has": ["key 1", "Alien", 1979, []],
 }
