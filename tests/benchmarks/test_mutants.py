@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from contextlib import nullcontext
+from functools import cache
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -22,24 +23,23 @@ def test_there_are_as_many_as_were_promised_and_each_has_words_of_its_own() -> N
 
 
 def test_the_text_of_every_bug_is_in_the_code_once_and_its_tests_are_there() -> None:
-    wrong, functions = [], {}
+    wrong = []
     for bug in BUGS:
         try:
             compile(bug.planted(), bug.file, "exec")  # a bug that is no Python, anything would see
         except (ValueError, SyntaxError) as error:
             wrong.append(f"{bug.says}: {error}")
         for test in bug.tests:
-            folder = (ROOT / test.partition("::")[0]).parent
-            if folder not in functions:
-                shared = (ROOT / "tests").glob("*.py")  # contracts of several rooms
-                functions[folder] = "".join(map(Path.read_text, [*folder.glob("*.py"), *shared]))
-            name = test.rpartition("::")[2].partition("[")[0]
-            if (
-                not (ROOT / test.partition("::")[0]).is_file()
-                or f"def {name}(" not in functions[folder]
-            ):
-                wrong.append(f"{bug.says}: {test}")
+            file, _, name = test.partition("[")[0].partition("::")
+            is_there = (ROOT / file).is_file() and f"def {name}(" in words_of((ROOT / file).parent)
+            wrong += [] if is_there else [f"{bug.says}: {test}"]
     assert wrong == []
+
+
+@cache
+def words_of(folder: Path) -> str:
+    """The files of a room, and contracts of several rooms."""
+    return "".join(map(Path.read_text, [*folder.glob("*.py"), *(ROOT / "tests").glob("*.py")]))
 
 
 NAMED = {test.partition("[")[0] for bug in BUGS for test in bug.tests}

@@ -207,7 +207,7 @@ async def shop(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     (folder / MONDAYS[0]).symlink_to(store / "v1")
     clock = Clock(tmp_path / "ahead", monkeypatch)
     clock.set(THIS, 2.5)
-    servers = [Server(f"127.0.0.{each}", folder, clock.path) for each in (2, 3, 4)]
+    servers = [Server(f"127.0.0.{number}", folder, clock.path) for number in (2, 3, 4)]
     async with AsyncExitStack() as left:
         for server in servers:
             left.push_async_callback(server.stop)
@@ -215,7 +215,8 @@ async def shop(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         nginx = tmp_path / "nginx"
         nginx.mkdir()
         with ExitStack() as stack:
-            proxy = stack.enter_context(proxying([each.address for each in servers], nginx))
+            addresses = [f"{server.host}:{server.port}" for server in servers]
+            proxy = stack.enter_context(proxying(addresses, nginx))
             yield Shop(folder, store, clock, servers, proxy, devices)
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 from packaging.metadata import Metadata
 from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 from pages import ROOT, differs, fences, played
 from typed_snippets import CHECKERS, type_errors
 
@@ -35,12 +36,8 @@ def pythons() -> dict[str, str]:
     beside = Path(sys.base_prefix).parent.glob("*/bin/python3.1[0-9]")
     names = [shutil.which(f"python3.{minor}") for minor in MINORS]
     for path in (sys.executable, *filter(None, names), *map(str, sorted(beside))):
-        said = subprocess.run(
-            [path, "-c", "import platform; print(platform.python_version())"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        command = [path, "-c", "import platform; print(platform.python_version())"]
+        said = subprocess.run(command, capture_output=True, text=True, check=False)
         version = said.stdout.strip()
         if said.returncode == 0 and version in SpecifierSet(PROJECT["requires-python"]):
             found.setdefault(version.rpartition(".")[0], path)
@@ -50,8 +47,8 @@ def pythons() -> dict[str, str]:
 def python_of(age: str) -> str:
     if age == "this":
         return sys.executable
-    choose = min if age == "oldest" else max
-    return pythons()[choose(pythons(), key=lambda version: [int(n) for n in version.split(".")])]
+    versions = sorted(pythons(), key=Version)
+    return pythons()[versions[0 if age == "oldest" else -1]]
 
 
 @functools.cache
@@ -99,16 +96,15 @@ def test_three_snippets_are_one_line_six_lines_and_two_commands() -> None:
     ]
 
 
+NIGHTLY = [
+    pytest.param(kind, age, marks=pytest.mark.nightly)
+    for kind in ("wheel", "sdist")
+    for age in ("oldest", "newest")
+]
+
+
 @pytest.mark.parametrize(
-    ("kind", "age"),
-    [
-        pytest.param("wheel", "this", marks=pytest.mark.slow),
-        *(
-            pytest.param(kind, age, marks=pytest.mark.nightly)
-            for kind in ("wheel", "sdist")
-            for age in ("oldest", "newest")
-        ),
-    ],
+    ("kind", "age"), [pytest.param("wheel", "this", marks=pytest.mark.slow), *NIGHTLY]
 )
 def test_it_installs_alone_and_all_that_the_readme_types_runs(
     dist: Path, kind: str, age: str, tmp_path: Path

@@ -92,12 +92,9 @@ def test_an_answer_is_worth_what_the_server_gives_on_average() -> None:
     assert 0.5 * error < figure.gain.error < 3 * error
 
 
-@pytest.mark.parametrize("enough", [0.95, 0.5])
-def test_nobody_who_is_measured_made_what_is_measured(
-    enough: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nobody_who_is_measured_made_what_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted bug: figures of the people trained on."""
-    monkeypatch.setattr(item_model, "_ENOUGH", enough)
+    monkeypatch.setattr(item_model, "_ENOUGH", 0.5)
     measured_with: list[int] = []
     figures = FittedModel.evaluate
 
@@ -134,15 +131,10 @@ def test_default_items_tell_no_exact_counts() -> None:
     assert default_order([2], likes, scoring).tolist() == [2, 3, 1, 0, 4]
 
 
-def test_a_catalog_that_devices_hold_has_no_default_items() -> None:
+def test_as_many_items_are_default_as_make_a_small_file() -> None:
+    """By words of all. Planted bug: by the first items, whose words may be the shortest."""
     films = [Item(f"item {i}") for i in range(1000)]
-    assert default_size(None, films, 32) == 1000
-    assert default_size(20, films, 32) == 20
-    assert default_size(5000, films, 32) == 1000
-
-
-def test_a_default_items_is_measured_by_words_from_everywhere() -> None:
-    """Planted bug: by the first items, whose words may be the shortest."""
+    assert [default_size(asked, films, 32) for asked in (None, 20, 5000)] == [1000, 20, 1000]
     rng = np.random.default_rng(1)
     words = rng.integers(97, 123, (200_000, 60), dtype=np.uint8)
     many = [Item(bytes(row[: 2 if at < 20_000 else 60]).decode()) for at, row in enumerate(words)]
@@ -167,17 +159,8 @@ def fits(counted: NDArray[np.int64], expected: NDArray[np.float64]) -> bool:
 @pytest.mark.parametrize("u", [0.0, 0.375, 1.9])
 def test_points_get_the_noise_of_the_lattice(u: float) -> None:
     drawn = simulate_signals(COARSE, np.full((DRAWS, 1), u), np.random.default_rng(1))
-    values = np.arange(-8, 12)
-    counted = np.array([(drawn == z).sum() for z in values])
-    law = {
-        rate: np.exp(
-            [
-                log_likelihood(LatticeLaplace(1, rate), [z], np.array([[u]]))[0]
-                for z in values.tolist()
-            ]
-        )
-        for rate in (3, 4, 5)
-    }
-    assert fits(counted, law[4])
-    assert not fits(counted, law[3])
-    assert not fits(counted, law[5])
+    counted = np.array([(drawn == z).sum() for z in range(-8, 12)])
+    for rate in (3, 4, 5):
+        lattice, point = LatticeLaplace(1, rate), np.array([[u]])
+        law = np.exp([log_likelihood(lattice, [z], point)[0] for z in range(-8, 12)])
+        assert fits(counted, law) == (rate == 4)
