@@ -76,9 +76,6 @@ def test_live_values_are_swapped_and_nothing_else_is_copied() -> None:
         before.with_live({"open": Flags(np.array([0], np.int8))})
 
 
-# -- decimals ------------------------------------------------------------------------------------
-
-
 @given(arrays(np.float32, st.integers(0, 5), elements=st.floats(width=32)))
 @example(np.array([23.6, -0.0, 9999.99, -0.01], np.float32))
 @example(np.array([262_144.09375], np.float32))  # .1 is as near as it is stored

@@ -61,9 +61,6 @@ def written(file: Path, *lines: str, header: str = HEADER) -> Path:
     return file
 
 
-# -- what is read ---------------------------------------------------------------------------------
-
-
 def feature(place: list[float], **more: object) -> dict[str, object]:
     """One of GeoJSON."""
     return {"type": "Feature", "geometry": {"type": "Point", "coordinates": place}, **more}
@@ -179,8 +176,6 @@ def test_a_live_column_may_come_later(file: Path) -> None:
     assert reading.collection.listings([0])[0].values == (None,)
 
 
-# -- what is left out -----------------------------------------------------------------------------
-
 NINE_MARKS = "e" + "\u0301" * 8 + "\u0f73"
 BAD = {
     "latitude must be a finite number": ["1,A,nan,13.4", "2,B,inf,13.4", "3,C,,13.4", "4,D,5_0,1"],
@@ -274,9 +269,6 @@ def test_the_first_column_that_is_filled_counts(file: Path) -> None:
     )
 
 
-# -- files of no use ------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -348,9 +340,6 @@ def test_an_edge_belongs_to_its_region_and_one_across_180_degrees_has_both_sides
     assert inside(fiji, points).tolist() == [True] * 4 + [False] * 2
     edges = np.array([[47, 5], [47, 16], [55, 5], [55, 16.0], [np.nextafter(55, 56), 16]])
     assert inside(GERMANY, edges).tolist() == [True] * 4 + [False]
-
-
-# -- towns ----------------------------------------------------------------------------------------
 
 
 def test_towns_are_read_with_their_people(tmp_path: Path) -> None:

@@ -141,9 +141,6 @@ async def serving(**settings: Any) -> AsyncIterator[Served]:
     await channel.close()  # after the server: calls under way have their replies
 
 
-# -- calls ----------------------------------------------------------------------------------------
-
-
 async def test_a_call_ends_alike_by_both_doors_and_is_counted_once_by_each() -> None:
     """With the same bytes, or the same code and text. Planted bug: the text of an exception."""
     with logged() as lines:
@@ -238,9 +235,6 @@ async def test_a_port_that_is_taken_is_named_with_its_option() -> None:
                     pass
 
 
-# -- health ---------------------------------------------------------------------------------------
-
-
 async def test_a_service_that_cannot_answer_says_so_until_it_can() -> None:
     """What is kept is told, and looked at by the timer alone. Planted bug: one state for all."""
     with logged() as lines:
@@ -288,9 +282,6 @@ def test_releases_can_be_served_while_their_ledger_can_be_read(tmp_path: Path) -
     (tmp_path / "ledger.sqlite").write_bytes(b"no ledger")
     with pytest.raises(LedgerError):
         service.check()
-
-
-# -- files and pages ------------------------------------------------------------------------------
 
 
 async def test_what_is_not_there_is_not_there() -> None:

@@ -142,9 +142,6 @@ def folder(tmp_path: Path, model: ItemModel) -> Path:
     return tmp_path / "models"
 
 
-# -- what is taken ---------------------------------------------------------------------------------
-
-
 def test_a_device_with_last_weeks_file_is_answered_during_and_after_a_rollout(
     folder: Path, model: ItemModel
 ) -> None:
@@ -319,9 +316,6 @@ def test_what_is_being_written_is_let_be_until_it_stays_the_same(
     assert (shop.told.swaps, shop.told.reasons) == ([MONDAY + PERIOD], [])
 
 
-# -- what is refused -------------------------------------------------------------------------------
-
-
 def altered(place: Path) -> None:
     data = (place / "items.json").read_bytes()
     (place / "items.json").write_bytes(data[:-1] + b" ")
@@ -404,8 +398,6 @@ def test_a_name_of_another_day_is_said_once_and_stops_no_live_values(folder: Pat
     assert "a Monday: that is when devices look for a new file" in shop.told.reasons[0]
 
 
-# -- under load ------------------------------------------------------------------------------------
-
 ROLLOUTS = 10
 
 
@@ -466,9 +458,6 @@ async def test_no_call_fails_from_one_rollout_to_the_next_and_no_reply_mixes_two
         await asyncio.gather(*asking)
     assert (len(shop.told.swaps), len(shop.told.withdrawals)) == (ROLLOUTS, ROLLOUTS)
     assert shop.told.reasons == []
-
-
-# -- the task --------------------------------------------------------------------------------------
 
 
 async def test_it_looks_at_once_when_woken_and_an_error_ends_nothing(

@@ -169,9 +169,6 @@ async def test_what_a_method_raises_reaches_neither_its_caller_nor_the_log(
     assert (type(error).__name__ in told.getvalue()) == (not is_ours)
 
 
-# -- tokens ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("service", [RetrievalService, PopularityService])
 def test_no_public_service_reads_who_calls(service: type) -> None:
     """A token on a question links a person's signals. Whoever sends one is answered as all are."""

@@ -129,9 +129,6 @@ def test_a_variable_of_the_operators_other_commands_is_not_the_public_servers(
     assert (public.releases_ledger, operators.releases_ledger) == (None, Path("mine"))
 
 
-# -- refusals -------------------------------------------------------------------------------------
-
-
 def test_no_server_starts_with_anything_wrong_and_all_of_it_is_said(
     tmp_path: Path, refusal: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -134,9 +134,6 @@ def test_an_authority_that_is_none_is_refused_before_anything_is_sent(
         AnalystClient("127.0.0.1:1", "token", authority=path)
 
 
-# -- certificates that are exchanged --------------------------------------------------------------
-
-
 async def shown_by(port: int | None) -> int:
     """The serial number of the certificate that a new handshake gets."""
 
@@ -258,9 +255,6 @@ async def test_a_timer_looks_at_the_files_and_says_what_is_wrong(
         os.kill(os.getpid(), signal.SIGTERM)
         await serving
     assert "certificates_refused" in [each["event"] for each in lines.events]
-
-
-# -- the start ------------------------------------------------------------------------------------
 
 
 def test_a_certificate_that_names_no_host_is_refused(issuer: Issuer, made: MakeFiles) -> None:

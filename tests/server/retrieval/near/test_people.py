@@ -16,15 +16,7 @@ from askew.protocol.signal import Signal
 from askew.spaces.map import LEAST_COSINE, Area, MapNoise, MapSpace, MetricSpace
 from askew_server.collections.model import Towns
 from askew_server.retrieval import density as density_module
-from askew_server.retrieval.density import (
-    ITEMS,
-    SAMPLES,
-    TOWNS,
-    WIDE,
-    ByDensity,
-    ByNoise,
-    Density,
-)
+from askew_server.retrieval.density import ITEMS, SAMPLES, TOWNS, WIDE, ByDensity, ByNoise, Density
 from askew_server.retrieval.index import frame_of
 
 TOWN = Fraction(277, 1000)
@@ -142,12 +134,7 @@ def bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("bounded")
 @pytest.mark.parametrize(
-    "space",
-    [
-        LINE,
-        MapSpace(Area(50.0, 10.0, 50.001, 10.001)),
-    ],
-    ids=["line", "campus"],
+    "space", [LINE, MapSpace(Area(50.0, 10.0, 50.001, 10.001))], ids=["line", "campus"]
 )
 def test_towns_in_a_narrow_space_are_spread_by_bounded_work(space: MetricSpace) -> None:
     """Planted bug: work that grows with the width of a town in cells, so that a server of one

@@ -13,17 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from near_world import (
-    BOTH,
-    INLAND,
-    ISLANDS,
-    LINE,
-    great_circle,
-    noisy,
-    places,
-    point_of,
-    signal_at,
-)
+from near_world import BOTH, INLAND, ISLANDS, LINE, great_circle, noisy, places, point_of, signal_at
 
 from askew.catalog.attributes import Flags
 from askew.errors import ParameterError

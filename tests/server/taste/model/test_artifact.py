@@ -107,9 +107,6 @@ def same(expected: ItemModel, actual: ItemModel) -> bool:
     )
 
 
-# -- there and back --------------------------------------------------------------------------------
-
-
 def test_a_saved_model_is_the_model_that_is_loaded(tmp_path: Path, model: ItemModel) -> None:
     """In directories that do not exist yet."""
     artifact.save(model, tmp_path / "a" / "b" / "model")
@@ -158,9 +155,6 @@ def test_a_disk_that_fills_up_leaves_nothing_behind(
     with pytest.raises(ArtifactError, match="cannot be written: No space left on device"):
         artifact.save(model, tmp_path / "model")
     assert not list(tmp_path.iterdir())
-
-
-# -- damage ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -216,9 +210,6 @@ def test_a_flipped_bit_is_refused(directory: Path) -> None:
 def test_a_manifest_that_is_none_is_refused(directory: Path, data: bytes) -> None:
     (directory / "manifest.json").write_bytes(data)
     assert "manifest" in refusal(directory)
-
-
-# -- forgeries ------------------------------------------------------------------------------------
 
 
 def arrays_of(model: ItemModel) -> Arrays:

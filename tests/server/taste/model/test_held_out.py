@@ -38,8 +38,6 @@ from askew_server.taste.model import FittedModel, train
 from askew_server.taste.people import Histories, split_ratings
 from askew_server.taste.shared_slate import default_order, default_size
 
-# -- figures ---------------------------------------------------------------------------------------
-
 
 @pytest.mark.parametrize("default_items", [None, 12])
 def test_figures_are_what_devices_rank_that_hold_items_and_send_nothing(
@@ -121,9 +119,6 @@ def test_who_has_nothing_to_be_judged_by_is_left_out() -> None:
     assert Figure.of(got, got) == Figure(*[Estimate(0.0, 0.0)] * 2)
 
 
-# -- default items ---------------------------------------------------------------------------------
-
-
 def test_default_items_tell_no_exact_counts() -> None:
     """Within a class of likes the public vectors decide. Planted bug: by likes alone."""
     scoring = np.diag([1.0, 2.0, 3.0, 4.0, 9.0]).astype(np.float32)
@@ -140,8 +135,6 @@ def test_as_many_items_are_default_as_make_a_small_file() -> None:
     many = [Item(bytes(row[: 2 if at < 20_000 else 60]).decode()) for at, row in enumerate(words)]
     assert 12_000 < default_size(None, many, 32) < DEFAULT_BYTES / (16 + 1 + 32)
 
-
-# -- simulated noise -------------------------------------------------------------------------------
 
 DRAWS = 200_000
 FALSE_ALARM = 1e-12  # of each comparison; seeds are fixed, so none is ever seen

@@ -110,9 +110,6 @@ def test_a_profile_folded_in_on_the_device_is_the_servers_own_taste(
     np.testing.assert_allclose(tastes.vectors, expected, rtol=1e-6, atol=1e-9)
 
 
-# -- the shared slate -----------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def tastes(table: RatingTable, model: ItemModel) -> Tastes:
     """The people of the small matrix, with four fifths of their ratings."""
@@ -154,9 +151,6 @@ def test_large_catalogs_choose_from_a_pool_and_many_people_from_a_sample(
     monkeypatch.setattr(slates, "_MEASURED_PEOPLE", 20)
     pooled = slates.shared_slate(tastes, scoring, np.random.default_rng(0))
     assert len(pooled) == len(set(pooled)) == 6
-
-
-# -- which items ----------------------------------------------------------------------------------
 
 
 def test_items_with_too_few_ratings_are_left_out(table_of: TableOf, matrix: Matrix) -> None:
@@ -209,9 +203,6 @@ def test_a_title_that_the_loader_accepts_is_one_that_the_device_accepts(
     model = train(table, rows, PLANE, source="titles")
     _, received = catalog_from_body(catalog_to_bytes(model.card, model.catalog)[HEAD_BYTES:])
     assert list(received.items[: len(TITLES)]) == [item for _, item in TITLES]
-
-
-# -- too little to learn from ---------------------------------------------------------------------
 
 
 ALIKE = [[1.0, 5.0, 1.0, 1.0, 1.0]]  # snapshots differ by what they leave out: nobody stands out

@@ -12,12 +12,7 @@ from askew.errors import ParameterError
 from askew.mechanisms.covariance import UNIT
 from askew_server.ratings import titled
 from askew_server.taste.model import ItemModel, update
-from askew_server.taste.private import (
-    PEOPLE,
-    popularity_list,
-    private_model,
-    simulate_ratings,
-)
+from askew_server.taste.private import PEOPLE, popularity_list, private_model, simulate_ratings
 
 ROWS = {key: titled(f"Film {key} (1990)") for key in KEYS}
 

@@ -21,11 +21,7 @@ from askew.errors import ParameterError
 from askew_server.demo.simulation import films, simulate
 from askew_server.ratings import RatingTable
 from askew_server.taste import artifact
-from askew_server.taste.item_vectors import (
-    FittedItems,
-    GivenVectors,
-    learn_vectors,
-)
+from askew_server.taste.item_vectors import FittedItems, GivenVectors, learn_vectors
 from askew_server.taste.model import ItemModel, train
 from askew_server.taste.options import (
     TrainingOptions,
@@ -67,9 +63,6 @@ def fixed(step: int = 1) -> GivenVectors:
     catalog, space = trained().catalog, trained().card.space
     vectors, boosts = catalog.vectors[::step].copy(), catalog.boosts[::step].copy()
     return GivenVectors(tuple(trained().keys[::step]), vectors, space.scale, boosts, space.scales)
-
-
-# -- coarse ----------------------------------------------------------------------------------------
 
 
 def test_likes_are_told_by_classes_and_how_many_there_are_by_one_digit() -> None:
@@ -120,9 +113,6 @@ def test_no_exact_number_of_people_ratings_or_likes_is_in_a_model(
             what: round_to_one_digit(count) for what, count in model.counts.items()
         }
         assert model.counts["people"] == 500
-
-
-# -- what the operator is told ---------------------------------------------------------------------
 
 
 def overlap(marks: Parts, newcomer: int) -> float:

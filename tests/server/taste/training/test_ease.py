@@ -87,9 +87,6 @@ def test_likes_without_structure_are_refused() -> None:
         ease.fit(np.zeros((5, 5)), 10.0, 2)
 
 
-# -- neighbors -------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def of_few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neighbors of however few people."""

@@ -18,11 +18,7 @@ from askew.spaces.vectors import RatingScale
 from askew_server.demo.simulation import films, simulate
 from askew_server.ratings import ItemRow
 from askew_server.taste import artifact, imported_vectors
-from askew_server.taste.imported_vectors import (
-    match_items,
-    simulate_likes_of_users,
-    whiten_vectors,
-)
+from askew_server.taste.imported_vectors import match_items, simulate_likes_of_users, whiten_vectors
 from askew_server.taste.item_vectors import often_rated
 from askew_server.taste.model import ItemModel, import_model
 from askew_server.taste.options import TrainingOptions
@@ -138,9 +134,6 @@ def test_made_up_people_are_like_items_by_their_squared_length() -> None:
     share = 0.8 * own + 0.2 * (1 - own)
     expected = np.array([share, 1 - share]) * imported_vectors.MADE_UP
     assert chisquare(np.bincount(likes[:, 1]), expected).pvalue > 1e-3
-
-
-# -- models ---------------------------------------------------------------------------------------
 
 
 @pytest.fixture

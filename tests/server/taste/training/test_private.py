@@ -97,9 +97,6 @@ def test_noise_without_people_is_refused() -> None:
         fit_shrunk_factors(of_rank_1, PARAMETERS)
 
 
-# -- simulated people ------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def people() -> csr_array:
     kept = items_above_noise(exact(), SURE)
