@@ -26,16 +26,29 @@ def check_kubernetes(documents: list[dict[str, Any]], grace: float) -> None:
     ):
         assert selected
         assert selected.items() <= labels.items()
-    _check_pod(pod, grace)
+    security = pod["securityContext"]
+    assert security["runAsNonRoot"] is True
+    assert security["runAsUser"]
+    assert security["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert pod["automountServiceAccountToken"] is False
     [container] = pod["containers"]
-    _check_container(container)
-    mounted = {each["name"] for each in container["volumeMounts"]}
-    assert mounted <= {each["name"] for each in pod["volumes"]}
-    names = {each["name"]: each["containerPort"] for each in container["ports"]}
+    pause = container["lifecycle"]["preStop"]["sleep"]["seconds"]
+    assert pod["terminationGracePeriodSeconds"] > pause + grace
+    assert PINNED.fullmatch(container["image"])
+    security = container["securityContext"]
+    assert security["allowPrivilegeEscalation"] is False
+    assert security["readOnlyRootFilesystem"] is True
+    assert security["capabilities"] == {"drop": ["ALL"]}
+    for bound in ("requests", "limits"):
+        assert container["resources"][bound].keys() == {"cpu", "memory"}
+    assert all(mount["readOnly"] is True for mount in container["volumeMounts"])
+    mounted = {mount["name"] for mount in container["volumeMounts"]}
+    assert mounted <= {volume["name"] for volume in pod["volumes"]}
+    names = {port["name"]: port["containerPort"] for port in container["ports"]}
     for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
         how = container[probe]
         assert (how.get("grpc") or how["httpGet"])["port"] in {*names, *names.values()}
-    assert {each["targetPort"] for each in service["ports"]} <= names.keys()
+    assert {port["targetPort"] for port in service["ports"]} <= names.keys()
     # A server calls nobody, and only who is named calls it.
     assert set(policy["policyTypes"]) == {"Ingress", "Egress"}
     assert not policy["egress"]
@@ -48,27 +61,6 @@ def check_kubernetes(documents: list[dict[str, Any]], grace: float) -> None:
     # An eviction takes one, and an upgrade none before there is another.
     assert 0 < disruptions["minAvailable"] < deployment["replicas"]
     assert deployment["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
-
-
-def _check_pod(spec: Document, grace: float) -> None:
-    security = spec["securityContext"]
-    assert security["runAsNonRoot"] is True
-    assert security["runAsUser"]
-    assert security["seccompProfile"] == {"type": "RuntimeDefault"}
-    assert spec["automountServiceAccountToken"] is False
-    pause = spec["containers"][0]["lifecycle"]["preStop"]["sleep"]["seconds"]
-    assert spec["terminationGracePeriodSeconds"] > pause + grace
-
-
-def _check_container(container: Document) -> None:
-    assert PINNED.fullmatch(container["image"])
-    security = container["securityContext"]
-    assert security["allowPrivilegeEscalation"] is False
-    assert security["readOnlyRootFilesystem"] is True
-    assert security["capabilities"] == {"drop": ["ALL"]}
-    for bound in ("requests", "limits"):
-        assert container["resources"][bound].keys() == {"cpu", "memory"}
-    assert all(each["readOnly"] is True for each in container["volumeMounts"])
 
 
 # Of the Compose specification, what we use: a name that is none ends `docker compose`.

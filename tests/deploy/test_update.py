@@ -138,8 +138,7 @@ class Shop:
         new.replace(self.folder / monday)
 
     async def all_say(self, words: str) -> None:
-        for server in self.servers:
-            await server.says(words)
+        await asyncio.gather(*(server.says(words) for server in self.servers))
 
     async def restart(self, *which: int) -> None:
         for number in which:

@@ -60,7 +60,7 @@ def test_a_category_of_few_words_has_them_on_the_card_and_others_have_none() -> 
 def test_a_word_that_repeats_is_itself_each_time_whatever_holds_the_vocabulary() -> None:
     codes = np.array([2, 0, UNKNOWN, 2, 1], np.int32)
     for vocabulary in (("tea", "cake", "käse"), Titles.of(["tea", "cake", "käse"])):
-        taken = Words(codes, vocabulary).take(np.array([0, 1, 2, 3, 4]))
+        taken = Words(codes, vocabulary).take(np.arange(5))
         assert taken == ["käse", "tea", None, "käse", "cake"]
 
 

@@ -59,20 +59,6 @@ async def started(queue: Admission, gate: Gate, slots: int = 1) -> asyncio.Task[
     return task
 
 
-async def test_a_job_makes_the_reply_or_fails_and_gives_its_slot_back(queue_of: MakeQueue) -> None:
-    def fail() -> bytes:
-        raise LookupError
-
-    queue = queue_of()
-    assert await queue.run(Job(lambda: b"made"), lambda: 1.0) == b"made"
-    with pytest.raises(LookupError):
-        await queue.run(Job(fail), lambda: 1.0)
-    await settled(queue, 0)
-    with pytest.raises(TooSlow):
-        await queue.run(Job(lambda: b""), lambda: 0.0)
-    await settled(queue, 0)
-
-
 async def test_a_caller_who_goes_away_makes_no_room(queue_of: MakeQueue) -> None:
     """Planted bug: the slot is given back when the caller's wait is over."""
     queue, gate = queue_of(waiting=0), Gate()

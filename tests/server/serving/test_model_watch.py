@@ -188,26 +188,10 @@ def test_every_device_of_a_week_gets_the_same_file(folder: Path, model: ItemMode
         assert (shop.hands_out(MONDAY), shop.serves(MONDAY)) == ("old", "old")
 
 
-def test_places_are_models_of_mondays_like_tastes(tmp_path: Path) -> None:
-    """Planted bug: live values of places are in force from the first day on, whatever Monday names
-    them.
-    """
-    coming = MONDAY + PERIOD
-    collections.save(small_map(), tmp_path / name(MONDAY), {"cafes": keys_of(30)})
-    shop = Shop(tmp_path)
-    collections.save(small_map(), tmp_path / name(coming), {"cafes": keys_of(30)})
-    shop.look()
-    assert (shop.told.swaps, shop.told.reasons) == ([coming], [])
-    assert [each.since for each in shop.holder.snapshots] == [MONDAY, coming]
-    assert (shop.holder.at(MONDAY).since, shop.holder.current.since) == (MONDAY, MONDAY)
-    shop.day = coming
-    assert (shop.holder.at(MONDAY).since, shop.holder.at(coming).since) == (MONDAY, coming)
-    assert shop.holder.current.since == coming
-
-
 def test_places_and_their_live_values_are_exchanged_without_a_complaint(tmp_path: Path) -> None:
-    """A model without an item, copied over the one in force. Planted bug: live values are looked at
-    before the model that they are of.
+    """A model without an item, copied over the one in force; then one to come. Planted bugs: live
+    values are looked at before the model that they are of; they are in force from the first day on,
+    whatever Monday names them.
     """
     collections.save(small_map(), tmp_path / name(MONDAY), {"cafes": keys_of(30)})
     fewer = model_of(GERMANY, [cafes(29), posts()], small_map().towns)
@@ -216,21 +200,13 @@ def test_places_and_their_live_values_are_exchanged_without_a_complaint(tmp_path
     shop.looks(1)
     shutil.copytree(tmp_path / "fewer", tmp_path / name(MONDAY), dirs_exist_ok=True)
     shop.looks(3)
-    assert shop.told.reasons == []
-    assert [len(each) for each in shop.holder.current.collections] == [29, 12]
-
-
-def test_a_model_to_come_is_replaced_and_taken_back(folder: Path, model: ItemModel) -> None:
-    shop, coming = Shop(folder), MONDAY + PERIOD
-    for source in ("new", "newer"):
-        put(model, folder / name(coming), source)
-        shop.look()
-    assert shop.sources == ["old", "newer"]
-    shutil.rmtree(folder / name(coming))
+    assert [len(collection) for collection in shop.holder.current.collections] == [29, 12]
+    coming = MONDAY + PERIOD
+    collections.save(small_map(), tmp_path / name(coming), {"cafes": keys_of(30)})
     shop.look()
-    assert shop.sources == ["old"]
-    assert (shop.told.swaps, shop.told.reasons) == ([coming] * 2, [])
-    assert shop.told.withdrawals == [coming]
+    assert shop.told.reasons == []
+    for shop.day, since in ((TODAY, MONDAY), (coming, coming)):
+        assert (shop.holder.at(MONDAY).since, shop.holder.current.since) == (MONDAY, since)
 
 
 def test_a_model_in_force_that_is_moved_away_gives_way_to_the_one_before(
@@ -303,6 +279,7 @@ def test_the_last_model_in_force_is_answered_from_when_it_is_gone(
 def test_what_is_being_written_is_let_be_until_it_stays_the_same(
     folder: Path, model: ItemModel
 ) -> None:
+    """Then it is taken, as long as its Monday is to come replaced, and taken back."""
     shop, coming = Shop(folder), folder / name(MONDAY + PERIOD)
     shop.looks(1)
     put(model, coming, "new")
@@ -313,7 +290,14 @@ def test_what_is_being_written_is_let_be_until_it_stays_the_same(
     shop.looks(1)
     assert (shop.told.swaps, shop.told.reasons) == ([], [])
     shop.looks(1)
-    assert (shop.told.swaps, shop.told.reasons) == ([MONDAY + PERIOD], [])
+    assert shop.sources == ["old", "new"]
+    put(model, coming, "newer")
+    shop.look()
+    assert shop.sources == ["old", "newer"]
+    shutil.rmtree(coming)
+    shop.look()
+    assert (shop.told.swaps, shop.told.reasons) == ([MONDAY + PERIOD] * 2, [])
+    assert (shop.told.withdrawals, shop.sources) == ([MONDAY + PERIOD], ["old"])
 
 
 def altered(place: Path) -> None:

@@ -8,7 +8,6 @@ import signal
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from unittest.mock import AsyncMock
 
 import pytest
 from issuer import Issuer, Tls
@@ -51,31 +50,6 @@ async def test_a_hangup_where_nothing_runs_beside_ends_nothing() -> None:
     await serve([], ServerConfig(), stop)
 
 
-def test_a_folder_without_a_model_in_force_is_an_error(
-    run: Run,
-    directory: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """Planted bug: a model to come is served alone, and every device is refused."""
-    monkeypatch.setattr(server, "serve", AsyncMock())
-    now, coming = (text_of_date(catalog_date_of(today()) + each) for each in (0, PERIOD))
-    folder = tmp_path / "models"
-    folder.mkdir()
-    for name in ("another", coming):
-        (folder / name).symlink_to(directory)
-        assert run("serve", "--models", folder) == 1
-        assert capsys.readouterr().err == (
-            f"askew-server: {folder} holds no model that is in force: name one by a Monday that "
-            f"has come, such as {now}\n"
-        )
-    (folder / now).symlink_to(directory)
-    assert run("serve", "--models", folder) == 0
-    [line] = capsys.readouterr().err.splitlines()
-    assert f"{folder / 'another'} is not served: its name is no Monday" in line
-
-
 @pytest.fixture
 def _never_served(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "serve", lambda *_, **__: pytest.fail("it serves"))
@@ -104,8 +78,11 @@ def test_a_check_ends_when_settings_and_models_were_read(
 def test_a_check_refuses_whatever_a_server_would(
     run: Run, tmp_path: Path, directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Also that without which it would go on. Planted bug: a check that reads models alone."""
-    now, coming = (text_of_date(catalog_date_of(today()) + each) for each in (0, PERIOD))
+    """Also that without which it would go on. Planted bugs: a check that reads models alone; one of
+    next week is served alone, and every device is refused.
+    """
+    now, coming = (text_of_date(catalog_date_of(today()) + days) for days in (0, PERIOD))
+    such = "name one by a Monday that has come"
     save(small_map(), tmp_path / "live", {"cafes": keys_of(30)})
     (tmp_path / "live" / "live-0.safetensors").write_bytes(b"cut")
     (tmp_path / "models").mkdir()
@@ -113,12 +90,16 @@ def test_a_check_refuses_whatever_a_server_would(
         card = replace(cafes().card, name=name)
         save(model_of(GERMANY, [replace(cafes(), card=card)]), tmp_path / "models" / place)
     (tmp_path / "ledger").write_bytes(b"no ledger")
+    (tmp_path / "coming").mkdir()
+    for name in ("another", coming):
+        (tmp_path / "coming" / name).symlink_to(directory)
     for words, code, told in (
         (("--model", tmp_path / "live"), 1, "live values of cafes were not taken"),
         (("--models", tmp_path / "models"), 1, "number 0 is that of the collection cafes"),
         (("--model", directory, "--ledger", tmp_path / "ledger"), 1, "ledger"),
         (("--model", tmp_path / "nowhere"), 1, "nowhere/manifest.json cannot be read"),
         (("--models", tmp_path / "nowhere"), 1, "nowhere cannot be read"),
+        (("--models", tmp_path / "coming"), 1, f"no model that is in force: {such}, such as {now}"),
         (("--model", directory, "--ledger", tmp_path / "none"), 1, "there is no ledger"),
         ((), 2, "name one model to serve"),
     ):

@@ -78,17 +78,6 @@ async def one_line_of(call: Awaitable[object]) -> str:
     return text
 
 
-async def test_a_device_is_served_by_whom_its_authority_vouches_for(
-    issuer: Issuer, authority: Path, made: MakeFiles
-) -> None:
-    """On this machine too, where it would speak plain text otherwise."""
-    async with (
-        serving(made(issuer)) as where,
-        GrpcTransport(where, PATIENCE, str(authority)) as network,
-    ):
-        assert await card_of(network) == b"a card"
-
-
 FAULTS = {
     "its certificate is for another host": (NOW, ("example.org", "127.0.0.2")),
     "its certificate is of no authority that is trusted here": (NOW, HERE),
@@ -159,7 +148,9 @@ def serial_of(tls: Tls) -> int:
 async def test_new_connections_get_the_new_certificate_and_old_ones_live_on(
     issuer: Issuer, authority: Path, made: MakeFiles
 ) -> None:
-    """By both doors, without a restart. Planted bug: files that are read once."""
+    """By both doors, without a restart; on this machine too, where a device would speak plain text
+    otherwise. Planted bug: files that are read once.
+    """
     tls = made(issuer)
     async with (
         running([Pieces()], tls.config(http=True)) as server,

@@ -98,20 +98,15 @@ def test_a_device_with_a_stored_signal_pays_nothing_for_a_new_catalog(
     assert len(store.entries()) == 1
 
 
-@pytest.mark.parametrize(
-    ("ratings", "message"),
-    [
-        (np.full((9, 24), 9.0), "ratings must be between 1 and 5"),
-        (np.full((9, 24), 3.0), "nobody of 9 people gave 4 or more"),
-        (np.full((3, 24), 5.0), "to any of 0 items"),
-    ],
-    ids=["off the scale", "no likes", "too few ratings"],
-)
 def test_ratings_that_make_no_catalog_are_refused(
-    model: ItemModel, table: RatingTable, table_of: TableOf, ratings: Matrix, message: str
+    model: ItemModel, table: RatingTable, table_of: TableOf
 ) -> None:
-    with pytest.raises(DataError, match=message):
-        update(model, table_of(ratings), {}, source="bad")
     others = replace(table, item_keys=tuple(f"other {i:02}" for i in range(24)))
-    with pytest.raises(DataError, match="none of these items is in the model"):
-        update(model, others, {}, source="others")
+    for ratings, reason in (
+        (table_of(np.full((9, 24), 9.0)), "ratings must be between 1 and 5"),
+        (table_of(np.full((9, 24), 3.0)), "nobody of 9 people gave 4 or more"),
+        (table_of(np.full((3, 24), 5.0)), "to any of 0 items"),
+        (others, "none of these items is in the model"),
+    ):
+        with pytest.raises(DataError, match=reason):
+            update(model, ratings, {}, source="bad")

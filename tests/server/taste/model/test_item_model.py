@@ -34,15 +34,12 @@ PLANE = TrainingOptions(dimension=2, min_ratings=5, least_likes=4)
 LINE = TrainingOptions(dimension=1, min_ratings=1, least_likes=1)
 
 
-def ratings_of(matrix: Matrix, person: int) -> dict[int, float]:
-    """What one person rated, by item."""
-    stars = matrix[person].tolist()
-    return {item: rating for item, rating in enumerate(stars) if not math.isnan(rating)}
-
-
 def profiles_of(model: ItemModel, matrix: Matrix) -> list[Profile]:
     """The people of a matrix as their own devices see them."""
-    everybody = (ratings_of(matrix, person) for person in range(len(matrix)))
+    everybody = [
+        {item: rating for item, rating in enumerate(row) if not math.isnan(rating)}
+        for row in matrix.tolist()
+    ]
     return [fold_in(own, model.catalog.vectors, model.card.space) for own in everybody if own]
 
 
@@ -170,12 +167,7 @@ def test_items_carry_what_the_items_file_says_or_else_their_keys(model: ItemMode
     assert catalog_items((marks,), {marks: titled(marks)}) == (Item("Amelie", 2001),)
 
 
-def test_the_model_says_what_it_was_trained_on_and_how_it_serves(
-    model: ItemModel, matrix: Matrix
-) -> None:
-    likes = int((np.nan_to_num(matrix) >= 4).sum())
-    ratings = int((~np.isnan(matrix)).sum())
-    assert (round(likes, -2), round(ratings, -2)) == (300, 1000)
+def test_the_model_says_what_it_was_trained_on_and_how_it_serves(model: ItemModel) -> None:
     assert model.counts == {"people": 100, "ratings": 1000, "likes": 300}
     chosen = model.training
     assert chosen == replace(PLANE, ranking_dimension=23, penalty=chosen.penalty, neighbors=0)
