@@ -182,7 +182,7 @@ class Device:
         settings = ClientSettings(
             mode="ask",
             k=4,
-            interval=0.2,  # a busy machine, which takes longer, asks some intervals later
+            interval=3.0,  # in which a busy machine reads the file that it has fetched
             timeout=PATIENCE,
             authority=str(self.proxy.authority),
             held_from=f"https://{self.proxy.address}/catalog",

@@ -55,17 +55,12 @@ class HeldOutPerson:
     liked: frozenset[int]
     point: NDArray[np.float64]
 
-    def ranked(self, items: Iterable[int]) -> list[int]:
-        unseen = [item for item in items if self.worth[item] > -math.inf]
-        return sorted(unseen, key=lambda item: (-self.worth[item], item))
-
     def ndcg(self, items: Iterable[int]) -> float:
         gains = [1 / math.log2(rank + 2) for rank in range(10)]
-        best = sum(gains[: min(len(self.liked), 10)])
-        return (
-            sum(g for g, i in zip(gains, self.ranked(items), strict=False) if i in self.liked)
-            / best
-        )
+        unseen = [item for item in items if self.worth[item] > -math.inf]
+        unseen.sort(key=lambda item: (-self.worth[item], item))
+        ranked = zip(gains, unseen, strict=False)
+        return sum(g for g, i in ranked if i in self.liked) / sum(gains[: len(self.liked)])
 
 
 def people_held_out(model: ItemModel) -> list[HeldOutPerson]:
@@ -81,15 +76,12 @@ def people_held_out(model: ItemModel) -> list[HeldOutPerson]:
         )
         if not shown_likes or likes == shown_likes:
             continue
-        likes_of = sorted(shown_likes)
-        taste = catalog.vectors[likes_of].astype(float).sum(axis=0)
-        taste /= math.sqrt(max(len(shown_likes), OPTIONS.least_likes))
+        rows, weight = sorted(shown_likes), math.sqrt(max(len(shown_likes), OPTIONS.least_likes))
+        taste = catalog.vectors[rows].astype(float).sum(axis=0) / weight
         worth = catalog.scoring.astype(float) @ taste
         worth[sorted(seen)] = -math.inf
-        sums = encoder.contributions(catalog.vectors)[likes_of].sum(axis=0)
-        point = encoder.unit * encoder.ranks(
-            sums[None] / math.sqrt(max(len(shown_likes), OPTIONS.least_likes))
-        )
+        sums = encoder.contributions(catalog.vectors)[rows].sum(axis=0)
+        point = encoder.unit * encoder.ranks(sums[None] / weight)
         measured_people.append(HeldOutPerson(worth, frozenset(likes - shown_likes), point[0]))
     return measured_people
 

@@ -46,19 +46,13 @@ def test_vectors_are_matched_by_their_keys_or_else_in_the_order_of_the_rows(
     assert match_items(NUMBERS[:2], ("x", "7"), ROWS, n_rejected=5)[1] == ("7", "x")
 
 
-def test_a_vector_without_a_row_is_refused_by_name() -> None:
-    keys = ("x", "8", "7", "9")
+def test_vectors_that_match_no_rows_and_users_of_another_geometry_are_refused() -> None:
+    """Rows that were left out leave no order to rely on."""
     with pytest.raises(DataError, match=r"2 of 4 vectors have no row .* first is of '8'"):
-        match_items(NUMBERS, keys, ROWS)
-
-
-@pytest.mark.parametrize(("count", "rejected"), [(3, 0), (4, 1)])
-def test_rows_that_were_left_out_leave_no_order_to_rely_on(count: int, rejected: int) -> None:
-    with pytest.raises(DataError, match="give the vectors `keys`"):
-        match_items(NUMBERS[:count], None, ROWS, rejected)
-
-
-def test_users_of_another_geometry_are_refused() -> None:
+        match_items(NUMBERS, ("x", "8", "7", "9"), ROWS)
+    for count, rejected in ((3, 0), (4, 1)):
+        with pytest.raises(DataError, match="give the vectors `keys`"):
+            match_items(NUMBERS[:count], None, ROWS, rejected)
     with pytest.raises(DataError, match="user vectors have 3 numbers, item vectors 2"):
         simulate_likes_of_users(np.ones((9, 3)), NUMBERS, np.random.default_rng(0))
 
