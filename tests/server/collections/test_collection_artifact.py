@@ -116,12 +116,8 @@ BROKEN = "the titles must be printable"
 FORGED: dict[str, tuple[Change, str]] = {
     "nowhere": (put("coordinates", 3, np.nan), "positions outside"),
     "overlapping ends": (by("title_ends", lambda ends: ends[[0, 0, *range(2, 30)]]), BROKEN),
-    "a huge end": (put("title_ends", 0, 2**62), BROKEN),
-    "a control character": (put("titles", 0, 0x1B), BROKEN),
     "within the cup": (by("title_ends", lambda ends: np.append(ends[0] - 1, ends[1:])), BROKEN),
     "an unknown code": (put("0.codes", 3, 2), "the column kind must be codes"),
-    "infinite": (put("1.values", 3, np.inf), "the column price must be finite"),
-    "half a flag": (put("3.values", 3, 2), "the column open must be flags"),
     "another type": (by("1.values", lambda v: v.astype(np.float64)), "does not hold the arrays"),
     "too few": (by("1.values", lambda v: v[:-1]), "no usable model"),
     "one axis more": (

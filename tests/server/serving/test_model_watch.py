@@ -263,9 +263,8 @@ def test_the_last_model_in_force_is_answered_from_when_it_is_gone(
     folder: Path, model: ItemModel
 ) -> None:
     """As where a disk is not there for a moment; it is said once."""
-    shop, coming = Shop(folder), folder / name(MONDAY + PERIOD)
-    put(model, coming, "new")
-    shop.look()
+    put(model, folder / name(MONDAY + PERIOD), "new")
+    shop = Shop(folder)
     shutil.rmtree(folder / name(MONDAY))
     shop.looks(3)
     assert (shop.serves(MONDAY), shop.told.withdrawals) == ("old", [])
@@ -311,12 +310,12 @@ def a_pipe(place: Path) -> None:
     os.mkfifo(place / "manifest.json")
 
 
-def a_model_of_places(place: Path) -> None:
+def of_places(place: Path) -> None:
     shutil.rmtree(place)
     collections.save(small_map(), place)
 
 
-@pytest.mark.parametrize("damage", [altered, a_pipe, a_model_of_places])
+@pytest.mark.parametrize("damage", [altered, a_pipe, of_places])
 def test_what_cannot_be_used_leaves_the_old_one_and_is_said_once(
     folder: Path, model: ItemModel, damage: Callable[[Path], None]
 ) -> None:

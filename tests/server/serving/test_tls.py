@@ -10,7 +10,7 @@ import signal
 import socket
 import ssl
 import stat
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -69,13 +69,13 @@ async def card_of(network: GrpcTransport) -> bytes:
     return await network.call("GetModelCard", b"")
 
 
-async def one_line_of(call: Awaitable[object]) -> str:
-    """Why there was no connection."""
-    with pytest.raises(Unreachable) as caught:
-        await call
-    text = str(caught.value)
-    assert text.isprintable()
-    return text
+async def why_none_is_served(where: str, authority: Path | None = None) -> str:
+    """Of a device: why there was no connection, in one line."""
+    async with GrpcTransport(where, PATIENCE, authority and str(authority)) as network:
+        with pytest.raises(Unreachable) as caught:
+            await card_of(network)
+    assert str(caught.value).isprintable()
+    return str(caught.value)
 
 
 FAULTS = {
@@ -96,16 +96,13 @@ async def test_a_server_that_is_not_trusted_is_refused_in_one_line(
     issuer = Issuer(since, days=1)
     authority = tmp_path / "authority.pem"
     write_new({authority: (Issuer(NOW, 1) if "authority" in reason else issuer).certificate})
-    async with (
-        serving(made(issuer, hosts) if hosts else None) as where,
-        GrpcTransport(where, PATIENCE, str(authority)) as network,
-    ):
-        assert await one_line_of(card_of(network)) == f"no connection to {where}: {reason}"
+    async with serving(made(issuer, hosts) if hosts else None) as where:
+        assert await why_none_is_served(where, authority) == f"no connection to {where}: {reason}"
 
 
 async def test_who_speaks_plain_text_to_tls_is_told_so(issuer: Issuer, made: MakeFiles) -> None:
-    async with serving(made(issuer)) as where, GrpcTransport(where, PATIENCE) as network:
-        said = await one_line_of(card_of(network))
+    async with serving(made(issuer)) as where:
+        said = await why_none_is_served(where)
     assert said.endswith("it closed the connection; if it speaks TLS, name its authority")
 
 
@@ -248,8 +245,10 @@ async def test_a_timer_looks_at_the_files_and_says_what_is_wrong(
     assert "certificates_refused" in [each["event"] for each in lines.events]
 
 
-def test_a_certificate_that_names_no_host_is_refused(issuer: Issuer, made: MakeFiles) -> None:
+def test_a_pair_names_a_host_and_never_shows_its_key(issuer: Issuer, made: MakeFiles) -> None:
     """Planted bug: a server that starts, and that no device believes."""
+    files = made(issuer)
+    assert files.key.read_text().splitlines()[1] not in repr(read_pair(*files, NOW))
     with pytest.raises(AccessError, match="names no host: callers look at subjectAltName alone"):
         read_pair(*made(issuer, hosts=()), NOW)
 
@@ -296,8 +295,3 @@ def test_a_certificate_to_come_is_shown_from_its_beginning_on(
     now = AHEAD + datetime.timedelta(hours=1)
     assert certificates.look()
     assert (certificates.pair == old, len(told)) == (False, 1)
-
-
-def test_a_pair_never_shows_its_key(issuer: Issuer, made: MakeFiles) -> None:
-    files = made(issuer)
-    assert files[1].read_text().splitlines()[1] not in repr(read_pair(*files, NOW))

@@ -112,8 +112,7 @@ def test_neighbors_are_the_largest_that_vectors_leave() -> None:
     every = ease.neighbor_pairs(factors.inverse, factors.scale, factors.vectors, N_ITEMS)
     assert (every + every.T).toarray() == pytest.approx(np.maximum(left, 0))
     few = ease.neighbor_pairs(factors.inverse, factors.scale, factors.vectors, 3)
-    assert np.bincount(few.row).max() == 3
-    assert few.data.max() == left.max()
+    assert (np.bincount(few.row).max(), few.data.max()) == (3, left.max())
     pairs = {frozenset(pair) for pair in zip(few.row.tolist(), few.col.tolist(), strict=True)}
     assert len(pairs) == few.nnz
     assert few.data.sum() > 0.9 * np.sort(left[np.triu_indices(N_ITEMS)])[-len(pairs) :].sum()
@@ -133,8 +132,8 @@ def test_neighbors_are_taken_where_people_held_out_gain_and_what_is_given_is_not
 
 
 def test_an_item_has_as_many_neighbors_as_its_bytes_leave_room_for() -> None:
-    counts = [item_vectors.neighbors_beside(rank) for rank in (8, 64, 100, 128, 256)]
-    assert counts == [13, 13, 6, 0, 0]
+    counts = [item_vectors.neighbors_beside(rank) for rank in (64, 100, 128)]
+    assert counts == [13, 6, 0]
 
 
 @pytest.mark.usefixtures("of_few")
@@ -146,11 +145,9 @@ def test_the_figures_of_local_are_of_what_devices_rank() -> None:
     catalog, space = model.catalog, model.card.space
     assert catalog.neighbors is not None
     rng = np.random.default_rng(1)
-    seen = csr_array((rng.random((60, len(catalog))) < 0.3).astype(np.float64))
-    liked = seen.copy()
-    liked.data = (rng.random(seen.nnz) < 0.5).astype(np.float64)
-    liked.eliminate_zeros()
-    people = split_ratings(Histories(liked, seen), 0)
+    seen = (rng.random((60, len(catalog))) < 0.3).astype(np.float64)
+    liked = seen * (rng.random(seen.shape) < 0.5)
+    people = split_ratings(Histories(csr_array(liked), csr_array(seen)), 0)
     group = Evaluation.of(*people, space.encoder, catalog)
     ranked, changed = group.people.rank(group.whole_scorer), 0
     for row in range(len(group.people)):
