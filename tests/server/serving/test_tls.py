@@ -1,10 +1,11 @@
-"""TLS on a real port: who is served, who is refused in words, and certificates exchanged."""
+"""TLS on a real port: who is served, who is refused in words; certificates exchanged and made."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
 import datetime
+import ipaddress
 import os
 import signal
 import socket
@@ -17,6 +18,7 @@ from pathlib import Path
 import grpc
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
 from issuer import Issuer, Tls
 from logged import logged
 
@@ -41,6 +43,7 @@ HERE = ("127.0.0.1",)
 NOW = datetime.datetime.now(datetime.UTC)
 LONG_AGO, AHEAD = (NOW + days * datetime.timedelta(days=40) for days in (-1, 1))
 MakeFiles = Callable[..., Tls]
+Run = Callable[..., int]
 
 
 @pytest.fixture(autouse=True)
@@ -295,3 +298,46 @@ def test_a_certificate_to_come_is_shown_from_its_beginning_on(
     now = AHEAD + datetime.timedelta(hours=1)
     assert certificates.look()
     assert (certificates.pair == old, len(told)) == (False, 1)
+
+
+def test_certificates_for_development_fit_together_and_keys_are_private(
+    run: Run, tmp_path: Path
+) -> None:
+    folder = tmp_path / "dev"
+    hosts = ("--host", "server.test", "--host", "127.0.0.1")
+    assert run("certs", folder, *hosts) == 0
+    modes = {path.name: path.stat().st_mode & 0o777 for path in folder.iterdir()}
+    assert modes["server.key"] == 0o600
+    authority, server = (
+        x509.load_pem_x509_certificate((folder / f"{name}.pem").read_bytes())
+        for name in ("authority", "server")
+    )
+    server.verify_directly_issued_by(authority)
+    assert isinstance(key := server.public_key(), ec.EllipticCurvePublicKey)
+    assert isinstance(key.curve, ec.SECP256R1)
+    assert not (folder / "authority.key").exists()  # which could sign for any host
+    names = server.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert list(names) == [
+        x509.DNSName("server.test"),
+        x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
+    ]
+
+
+def test_no_file_is_overwritten_and_then_none_is_made(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = tmp_path / "server.key"
+    key.write_text("mine")
+    assert run("certs", tmp_path) == 1
+    assert f"{key} is there already and was left alone" in capsys.readouterr().err
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize("host", ["localhost:7571", ""])
+def test_what_no_certificate_can_say_is_wrong_usage_and_makes_nothing(
+    host: str, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "dev"
+    assert run("certs", folder, "--host", host) == 2
+    assert "names or addresses, no ports" in " ".join(capsys.readouterr().err.split())
+    assert not folder.exists()
