@@ -27,9 +27,36 @@ Document = Mapping[str, Any]
 PINNED = re.compile(r"[\w.-]+/[\w./-]+(@sha256:[0-9a-f]{64}|:v?\d+\.\d+\.\d+[\w.-]*)")
 
 
-def check_kubernetes(documents: list[dict[str, Any]], grace: float) -> None:
-    """grace: seconds that a server takes for the calls under way when it is stopped."""
-    specs = {each["kind"]: each["spec"] for each in documents if "spec" in each}
+# Of the Compose specification, what we use: a name that is none ends `docker compose`.
+COMPOSE_KEYS = {
+    **dict.fromkeys(("image", "user", "command", "restart"), str),
+    **dict.fromkeys(("cap_drop", "security_opt", "volumes", "networks", "tmpfs", "ports"), list),
+    **dict.fromkeys(("mem_limit", "stop_grace_period"), str),
+    **dict.fromkeys(("cpus", "pids_limit"), int),
+    **dict.fromkeys(("build", "depends_on"), dict),
+    "read_only": bool,
+}
+CONDITIONS = {"service_started", "service_healthy", "service_completed_successfully"}
+
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+KUBERNETES = (DEPLOY / "kubernetes.yaml").read_text(encoding="utf-8")
+COMPOSE = (DEPLOY / "compose.yml").read_text(encoding="utf-8")
+TOML = (DEPLOY / "server.toml").read_text(encoding="utf-8")
+
+
+def configuration() -> ServerConfig:
+    return ServerConfig(**SETTINGS.read({}, {}, read_file(DEPLOY / "server.toml")))
+
+
+def documents() -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all(KUBERNETES))
+
+
+def test_the_manifests_fit_their_schema_and_each_other_and_are_safe() -> None:
+    for document in documents():
+        kubernetes_validate.validate(document, "1.33", strict=True)
+    specs = {each["kind"]: each["spec"] for each in documents() if "spec" in each}
     deployment, service, policy = (
         specs[kind] for kind in ("Deployment", "Service", "NetworkPolicy")
     )
@@ -50,7 +77,7 @@ def check_kubernetes(documents: list[dict[str, Any]], grace: float) -> None:
     assert pod["automountServiceAccountToken"] is False
     [container] = pod["containers"]
     pause = container["lifecycle"]["preStop"]["sleep"]["seconds"]
-    assert pod["terminationGracePeriodSeconds"] > pause + grace
+    assert pod["terminationGracePeriodSeconds"] > pause + configuration().grace
     assert PINNED.fullmatch(container["image"])
     security = container["securityContext"]
     assert security["allowPrivilegeEscalation"] is False
@@ -80,20 +107,23 @@ def check_kubernetes(documents: list[dict[str, Any]], grace: float) -> None:
     assert deployment["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
 
 
-# Of the Compose specification, what we use: a name that is none ends `docker compose`.
-COMPOSE_KEYS = {
-    **dict.fromkeys(("image", "user", "command", "restart"), str),
-    **dict.fromkeys(("cap_drop", "security_opt", "volumes", "networks", "tmpfs", "ports"), list),
-    **dict.fromkeys(("mem_limit", "stop_grace_period"), str),
-    **dict.fromkeys(("cpus", "pids_limit"), int),
-    **dict.fromkeys(("build", "depends_on"), dict),
-    "read_only": bool,
-}
-CONDITIONS = {"service_started", "service_healthy", "service_completed_successfully"}
+def test_the_servers_of_both_have_one_configuration() -> None:
+    """That of the file beside, whose ports are the ones that are asked."""
+    [config] = [each for each in documents() if each["kind"] == "ConfigMap"]
+    assert config["data"]["server.toml"] == TOML
+    server = configuration()
+    assert (server.port, server.metrics_port) == (7571, 7580)
+    names = [f"askew-{number}" for number in (1, 2, 3)]
+    for asked in (f"{name}:{port}" for name in names for port in (7571, 7572)):
+        assert asked in (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
+    [job] = yaml.safe_load((DEPLOY / "prometheus.yaml").read_text("utf-8"))["scrape_configs"]
+    assert job["static_configs"] == [{"targets": [f"{name}:7580" for name in names]}]
 
 
-def check_compose(document: Document) -> None:
+def test_the_compose_file_opens_no_more_than_the_proxy() -> None:
     """Names that docker knows, no service that may do harm, and servers that reach nobody."""
+    # As Compose makes it where no variable is set.
+    document = yaml.safe_load(re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", COMPOSE))
     parts = {key for key in document if not key.startswith("x-")}
     assert parts == {"name", "services", "networks", "volumes"}
     assert document["networks"]["inside"]["internal"] is True
@@ -118,45 +148,6 @@ def check_compose(document: Document) -> None:
             assert "ports" not in service
         for volume in service.get("volumes", ()):
             assert not volume.startswith(".") or volume.endswith(":ro"), volume
-
-
-DEPLOY = Path(__file__).parents[2] / "deploy"
-KUBERNETES = (DEPLOY / "kubernetes.yaml").read_text(encoding="utf-8")
-COMPOSE = (DEPLOY / "compose.yml").read_text(encoding="utf-8")
-TOML = (DEPLOY / "server.toml").read_text(encoding="utf-8")
-
-
-def configuration() -> ServerConfig:
-    return ServerConfig(**SETTINGS.read({}, {}, read_file(DEPLOY / "server.toml")))
-
-
-def documents() -> list[dict[str, Any]]:
-    return list(yaml.safe_load_all(KUBERNETES))
-
-
-def test_the_manifests_fit_their_schema_and_each_other() -> None:
-    for document in documents():
-        kubernetes_validate.validate(document, "1.33", strict=True)
-    check_kubernetes(documents(), configuration().grace)
-
-
-def test_the_servers_of_both_have_one_configuration() -> None:
-    """That of the file beside, whose ports are the ones that are asked."""
-    [config] = [each for each in documents() if each["kind"] == "ConfigMap"]
-    assert config["data"]["server.toml"] == TOML
-    server = configuration()
-    assert (server.port, server.metrics_port) == (7571, 7580)
-    names = [f"askew-{number}" for number in (1, 2, 3)]
-    for asked in (f"{name}:{port}" for name in names for port in (7571, 7572)):
-        assert asked in (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
-    [job] = yaml.safe_load((DEPLOY / "prometheus.yaml").read_text("utf-8"))["scrape_configs"]
-    assert job["static_configs"] == [{"targets": [f"{name}:7580" for name in names]}]
-
-
-def test_the_compose_file_opens_no_more_than_the_proxy() -> None:
-    # As Compose makes it where no variable is set.
-    document = yaml.safe_load(re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", COMPOSE))
-    check_compose(document)
     opened = {name: each["ports"] for name, each in document["services"].items() if "ports" in each}
     assert opened == {"proxy": ["443:8443"], "prometheus": ["127.0.0.1:9090:9090"]}
     beside = {*re.findall(r"^ +- \./([\w.]+)[:/]", COMPOSE, re.MULTILINE)}

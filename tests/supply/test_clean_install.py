@@ -28,7 +28,6 @@ README = (ROOT / "README.md").read_text("utf-8")
 MINORS = range(11, 20)
 
 
-@functools.cache
 def pythons() -> dict[str, str]:
     """Find supported interpreters: version to path."""
     found: dict[str, str] = {}
@@ -42,13 +41,6 @@ def pythons() -> dict[str, str]:
         if said.returncode == 0 and version in SpecifierSet(PROJECT["requires-python"]):
             found.setdefault(version.rpartition(".")[0], path)
     return found
-
-
-def python_of(age: str) -> str:
-    if age == "this":
-        return sys.executable
-    versions = sorted(pythons(), key=Version)
-    return pythons()[versions[0 if age == "oldest" else -1]]
 
 
 @functools.cache
@@ -112,8 +104,11 @@ def test_it_installs_alone_and_all_that_the_readme_types_runs(
     """And its snippets have the types that they promise. Planted bugs: a module that the wheel
     leaves out; a dependency that only developers have; a wheel without `py.typed`.
     """
-    environment = tmp_path / "environment"
-    subprocess.run([python_of(age), "-m", "venv", environment], check=True)
+    environment, python = tmp_path / "environment", sys.executable
+    if age != "this":
+        versions = sorted(pythons().items(), key=lambda pair: Version(pair[0]))
+        _, python = versions[0 if age == "oldest" else -1]
+    subprocess.run([python, "-m", "venv", environment], check=True)
     scripts = environment / "bin"
 
     def run(*command: str) -> str:

@@ -107,15 +107,6 @@ def test_no_exact_number_of_people_ratings_or_likes_is_in_a_model(
         assert model.counts["people"] == 500
 
 
-def overlap(marks: Parts, newcomer: int) -> float:
-    """The part of the newcomer's likes among as many items of the largest numbers."""
-    table = everybody()
-    own = (table.person == newcomer) & (table.rating >= 4)
-    likes = {table.item_keys[item] for item in table.item[own]} & set(trained().keys)
-    largest = np.argsort(-marks, kind="stable")[: len(likes)]
-    return len(likes & {trained().keys[i] for i in largest}) / len(likes)
-
-
 class Published(NamedTuple):
     """What all devices have of a model: vectors, boosts, pairs of neighbors, (n, n), and the place
     of each item in the order of the default items and in the shared slate, (2, n).
@@ -176,12 +167,18 @@ def marks_of(before: Published, after: Published) -> dict[str, list[Parts]]:
 
 @cache
 def given_back() -> dict[str, Parts]:
-    """What each attack gives back of the likes of each newcomer, in its best version."""
-    before = published(people(None))
-    results: dict[str, list[float]] = {}
+    """The part of each newcomer's likes among as many items of the largest marks, by each attack in
+    its best version.
+    """
+    before, table, keys = published(people(None)), everybody(), trained().keys
+    results: dict[str, list[float]] = {name: [] for name in WRITTEN}
     for newcomer in NEWCOMERS:
+        own = (table.person == newcomer) & (table.rating >= 4)
+        likes = {table.item_keys[item] for item in table.item[own]} & set(keys)
         for name, marks in marks_of(before, published(people(newcomer))).items():
-            results.setdefault(name, []).append(max(overlap(parts, newcomer) for parts in marks))
+            largest = [np.argsort(-each, kind="stable")[: len(likes)] for each in marks]
+            parts = [len(likes & {keys[i] for i in items}) / len(likes) for items in largest]
+            results[name].append(max(parts))
     return {name: np.array(parts) for name, parts in results.items()}
 
 
