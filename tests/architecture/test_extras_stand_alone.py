@@ -60,20 +60,24 @@ def absent_with(extras: tuple[str, ...]) -> str:
     )
 
 
-def run(extras: str, line: str, home: Path) -> subprocess.CompletedProcess[str]:
-    program, *arguments = line.split()
-    module = {"askew": "askew_client", "askew-server": "askew_server"}[program]
-    words = [absent_with(tuple(extras.split())), module, *arguments]
+def python(*words: str, home: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "HOME": str(home), "XDG_CONFIG_HOME": "", "XDG_DATA_HOME": ""}
     return subprocess.run(
-        [sys.executable, "-c", WITHOUT, *words],
-        env={**os.environ, "HOME": str(home), "XDG_CONFIG_HOME": "", "XDG_DATA_HOME": ""},
+        [sys.executable, *words],
+        env=environment | more,
         cwd=home,
-        stdin=subprocess.DEVNULL,
+        input="",
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
     )
+
+
+def run(extras: str, line: str, home: Path) -> subprocess.CompletedProcess[str]:
+    program, *arguments = line.split()
+    module = {"askew": "askew_client", "askew-server": "askew_server"}[program]
+    absent = absent_with(tuple(extras.split()))
+    return python("-c", WITHOUT, absent, module, *arguments, home=home)
 
 
 @pytest.mark.thin
@@ -106,13 +110,7 @@ def test_a_demo_without_the_server_says_how_to_install_it(tmp_path: Path) -> Non
     for name in ("__init__", "__main__", "cli/__init__", "cli/start"):
         shutil.copy(ROOT / f"server/askew_server/{name}.py", package / f"{name}.py")
     (package / "cli/main.py").write_text("raise ModuleNotFoundError(name='scipy')")
-    found = subprocess.run(
-        [sys.executable, "-m", "askew_client", "demo"],
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    found = python("-m", "askew_client", "demo", home=tmp_path, PYTHONPATH=str(tmp_path))
     start = "askew: askew-server did not start: askew-server: scipy is not installed; "
     last = found.stderr.splitlines()[-1]
     assert (last.startswith(start), last.endswith("pip install '.[server]'")) == (True, True)
@@ -138,8 +136,7 @@ def test_an_extra_is_enough_for_its_own_commands(tmp_path: Path, extras: str, li
 def test_what_is_missing_of_our_own_is_no_missing_extra(tmp_path: Path) -> None:
     """A fault of this program must not be told as something to install."""
     broken = "import sys; sys.modules['askew_client.cli.main'] = None; import askew_client.__main__"
-    command = [sys.executable, "-c", broken]
-    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    found = python("-c", broken, home=tmp_path)
     assert "ModuleNotFoundError" in found.stderr
     assert "pip install" not in found.stderr
 

@@ -12,7 +12,6 @@ from near_world import EARTH, INLAND, ISLANDS, LINE, signal_at
 from scipy.ndimage import gaussian_filter
 
 from askew.noise.hexagonal import HexagonalLattice
-from askew.protocol.signal import Signal
 from askew.spaces.map import LEAST_COSINE, Area, MapNoise, MapSpace, MetricSpace
 from askew_server.collections.model import Towns
 from askew_server.retrieval import density as density_module
@@ -33,18 +32,13 @@ EVERYWHERE = np.array([[48.0, 8.0], [50.0, 11.0]])
 EVEN = 1 - TOWNS - ITEMS
 
 
-def plane(degrees: np.ndarray, signal: Signal) -> np.ndarray:
-    """Differences of degrees (latitude, longitude) as kilometers of the device's plane."""
-    cosine = signal.map_noise.cosine / 65536
-    return np.column_stack([degrees[:, 1] * 111.31 * cosine, degrees[:, 0] * 110.57])
-
-
 def test_people_by_the_noise_alone_have_its_mean_distance_in_every_direction() -> None:
     """Planted bug: the radius of a Laplace law on the line, which is half as long."""
     signal = signal_at(49.0, 9.0, MapNoise.in_region(TOWN, INLAND))
     people, shares = ByNoise(INLAND_FRAME).sample(signal)
     assert set(shares.tolist()) == {1 / len(people)}
-    moved = plane(people - INLAND_FRAME.aim(signal), signal)
+    north, east = (people - INLAND_FRAME.aim(signal)).T
+    moved = np.column_stack([east * 111.31 * signal.map_noise.cosine / 65536, north * 110.57])
     away = np.hypot(*moved.T)
     # The mean of |w| on the edges of the hexagon, times the mean 2 of a Gamma(2) law.
     corners = np.array([(1, 0), (0.5, 13 / 15), (-0.5, 13 / 15)])
