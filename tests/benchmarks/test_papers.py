@@ -113,8 +113,13 @@ def test_a_round_of_cdp_peel_has_the_papers_rate() -> None:
     assert joint.paper_rate(200, 1.0, 1e-6) == pytest.approx(0.02643399687466, rel=1e-12)
 
 
-def test_optimal_composition_is_that_of_k_randomized_responses() -> None:
-    """Each answer is right with probability e^eps / (1 + e^eps): delta sums 2^k outcomes."""
+def test_optimal_composition_is_that_of_k_randomized_responses_and_the_papers_its_formula() -> None:
+    """Each answer is right with probability e^eps / (1 + e^eps): delta sums 2^k outcomes.
+
+    By hand, k = 100, epsilon .1: 100 / 2 * .01 + .1 sqrt(50 * 13.8155) = 3.1283.
+    """
+    assert pay_what_you_get.paper_bound(100, 0.1, 1e-6) == pytest.approx(3.1283, abs=5e-5)
+    assert pay_what_you_get.paper_bound(1, 1.0, 1e-6) == 1.0
     k, epsilon, delta = 3, 1.0, 0.05
     found = pay_what_you_get.optimal_pure(k, epsilon, delta)
     right = exp(epsilon) / (1 + exp(epsilon))
@@ -124,12 +129,6 @@ def test_optimal_composition_is_that_of_k_randomized_responses() -> None:
         q = np.prod([1 - right if each else right for each in answers])
         lost += max(0.0, float(p - exp(found) * q))
     assert lost == pytest.approx(delta, rel=1e-6)
-
-
-def test_the_papers_bound_is_its_formula() -> None:
-    """By hand, k = 100, epsilon .1: 100 / 2 * .01 + .1 sqrt(50 * 13.8155) = 3.1283."""
-    assert pay_what_you_get.paper_bound(100, 0.1, 1e-6) == pytest.approx(3.1283, abs=5e-5)
-    assert pay_what_you_get.paper_bound(1, 1.0, 1e-6) == 1.0
 
 
 def test_a_list_that_stops_early_leaves_room_for_more_questions() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pytest
 from benchmarks.baselines.recommenders import ease, item_knn, popularity
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
@@ -55,9 +54,8 @@ def test_the_best_come_first_and_ties_go_to_the_lower_item() -> None:
     assert_array_equal(rank_items(scores, np.array([4, 3, 1, 0, 2]))[0, 4:], [NOTHING])
 
 
-@pytest.mark.parametrize("levels", [3, 1000])
-def test_the_best_of_many_are_those_of_a_full_sort(levels: int) -> None:
-    scores = np.random.default_rng(levels).integers(levels, size=(40, 300)).astype(np.float64)
+def test_the_best_of_many_are_those_of_a_full_sort() -> None:
+    scores = np.random.default_rng(3).integers(30, size=(40, 300)).astype(np.float64)
     expected = np.argsort(-scores, axis=1, kind="stable")[:, :7]
     assert_array_equal(rank_items(scores, np.arange(300), depth=7), expected)
 
