@@ -67,11 +67,11 @@ async def test_a_caller_who_goes_away_makes_no_room(queue_of: MakeQueue) -> None
     caller.cancel()
     with pytest.raises(asyncio.CancelledError):
         await caller
-    assert await queue.run(Job(lambda: b""), lambda: 1.0) is None
+    assert await queue.run(Job(lambda: b""), lambda: PATIENCE) is None
     assert await queue.run(Job(lambda: b""), lambda: 0.0) is None  # full, whatever time is left
     gate.ended.set()
     await settled(queue, 0)
-    assert await queue.run(Job(lambda: b"next"), lambda: 1.0) == b"next"
+    assert await queue.run(Job(lambda: b"next"), lambda: PATIENCE) == b"next"
 
 
 async def test_a_caller_who_goes_away_before_the_job_begins_leaves_no_work(
@@ -93,9 +93,9 @@ async def test_no_work_begins_after_its_deadline(queue_of: MakeQueue) -> None:
     queue, busy, late = queue_of(clock=lambda: now), Gate(), Gate()
     first = await started(queue, busy)
     late.ended.set()
-    second = asyncio.create_task(queue.run(Job(late.run), lambda: 5.0))
+    second = asyncio.create_task(queue.run(Job(late.run), lambda: 10.0))
     await settled(queue, 2)
-    now += 5.0
+    now += 10.0
     busy.ended.set()
     await first
     with pytest.raises(TooSlow, match="before the work began"):
@@ -109,7 +109,7 @@ async def test_slots_are_bounded_and_refusals_are_at_once_and_counted(queue_of: 
     observer = Observer()
     queue, gate = queue_of(threads=2, waiting=3, observer=observer), Gate()
     callers = [await started(queue, gate) for _ in range(5)]
-    assert await queue.run(Job(lambda: b""), lambda: 9.0) is None
+    assert await queue.run(Job(lambda: b""), lambda: PATIENCE) is None
     numbers = ("askew_admission_slots_taken", "askew_admission_refused_total")
     counted = [observer.registry.get_sample_value(name, {"queue": "answers"}) for name in numbers]
     assert counted == [5, 1]
@@ -121,11 +121,11 @@ async def test_slots_are_bounded_and_refusals_are_at_once_and_counted(queue_of: 
 async def test_a_dear_job_takes_its_cost_and_is_let_in_alone(queue_of: MakeQueue) -> None:
     queue, gate = queue_of(waiting=3), Gate()
     dear = await started(queue, gate, slots=3)
-    assert await queue.run(Job(lambda: b"", slots=2), lambda: 9.0) is None
+    assert await queue.run(Job(lambda: b"", slots=2), lambda: PATIENCE) is None
     gate.ended.set()
     await dear
     await settled(queue, 0)
-    assert await queue.run(Job(lambda: b"made", slots=99), lambda: 9.0) == b"made"
+    assert await queue.run(Job(lambda: b"made", slots=99), lambda: PATIENCE) == b"made"
 
 
 async def test_a_queue_that_stops_ends_what_waits_and_takes_nothing(queue_of: MakeQueue) -> None:
@@ -136,7 +136,7 @@ async def test_a_queue_that_stops_ends_what_waits_and_takes_nothing(queue_of: Ma
         await second
     # UNAVAILABLE: a device asks again, unlike at a full queue.
     with pytest.raises(Unreachable, match="the server is stopping"):
-        await queue.run(Job(lambda: b""), lambda: 1.0)
+        await queue.run(Job(lambda: b""), lambda: PATIENCE)
     busy.ended.set()
     await first
     await settled(queue, 0)
