@@ -136,39 +136,34 @@ def test_forged_arrays_with_right_digests_are_refused(directory: Path, case: str
     assert said in reason(directory)
 
 
-@pytest.mark.parametrize("people", [0.0, np.nan, np.inf])
-def test_towns_without_people_are_refused(directory: Path, people: float) -> None:
-    forge(directory, "towns.safetensors", put("people", 0, people))
-    assert "number of people" in reason(directory)
+def test_towns_without_people_are_refused(directory: Path) -> None:
+    for people in (0.0, np.nan, np.inf):
+        forge(directory, "towns.safetensors", put("people", 0, people))
+        assert "number of people" in reason(directory)
 
 
-@pytest.mark.parametrize("forged", [{"schema_version": 1}, {"kind": "tastes"}, {"towns": 1}])
-def test_a_forged_manifest_with_a_right_digest_is_refused(
-    directory: Path, forged: dict[str, object]
-) -> None:
-    sign(directory, **forged)
-    assert "cannot be read" in reason(directory)
+def test_a_forged_card_or_manifest_with_a_right_digest_is_refused(directory: Path) -> None:
+    fine = (directory / "card.binpb").read_bytes()
+    outside, titles, unknown = (pb.GetModelCardResponse.FromString(fine) for _ in range(3))
+    outside.metric_space.region.north = 91.0
+    titles.space.SetInParent()
+    unknown.n_default = 5
+    for card, said in (
+        (outside, "south < north"),
+        (titles, "a catalog of titles"),
+        (unknown, "has unknown or missing fields"),
+    ):
+        sign(directory, "card.binpb", card.SerializeToString())
+        assert said in reason(directory)
+    fields = json.loads((directory / "manifest.json").read_text())
+    for name, value in {"towns": 1, "schema_version": 1, "kind": "tastes"}.items():
+        sign(directory, **{name: value})
+        assert "cannot be read" in reason(directory)
+        sign(directory, **{name: fields[name]})
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda card: setattr(card.metric_space.region, "north", 91.0), "south < north"),
-        (lambda card: card.space.SetInParent(), "a catalog of titles"),
-        (lambda card: setattr(card, "n_default", 5), "has unknown or missing fields"),
-    ],
-)
-def test_a_forged_card_with_a_right_digest_is_refused(
-    directory: Path, change: Callable[[pb.GetModelCardResponse], object], said: str
-) -> None:
-    card = pb.GetModelCardResponse.FromString((directory / "card.binpb").read_bytes())
-    change(card)
-    sign(directory, "card.binpb", card.SerializeToString())
-    assert said in reason(directory)
-
-
-@pytest.mark.parametrize("text", ['{"kind": "films"}', '{"kind": 1}', "[]", '{"a":' * 5000])
-def test_a_directory_of_no_known_kind_is_refused(tmp_path: Path, text: str) -> None:
-    (tmp_path / "manifest.json").write_text(text)
-    with pytest.raises(ArtifactError):
-        load_either(tmp_path)
+def test_a_directory_of_no_known_kind_is_refused(tmp_path: Path) -> None:
+    for text in ('{"kind": "films"}', '{"kind": 1}', "[]", '{"a":' * 5000):
+        (tmp_path / "manifest.json").write_text(text)
+        with pytest.raises(ArtifactError):
+            load_either(tmp_path)

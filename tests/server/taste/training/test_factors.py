@@ -62,11 +62,11 @@ def test_without_a_direction_that_matters_it_is_nearest_rounding() -> None:
     np.testing.assert_array_equal(vectors, rounded(VECTORS, scales))
 
 
-@pytest.mark.parametrize("tastes", [np.zeros((3, 12)), np.eye(1, 12)])
-def test_people_who_tell_nothing_or_little_are_enough(tastes: np.ndarray) -> None:
-    vectors, scales = round_vectors(tastes, VECTORS)
-    assert np.isfinite(vectors).all()
-    assert encode(vectors, scales).size
+def test_people_who_tell_nothing_or_little_are_enough() -> None:
+    for tastes in (np.zeros((3, 12)), np.eye(1, 12)):
+        vectors, scales = round_vectors(tastes, VECTORS)
+        assert np.isfinite(vectors).all()
+        assert encode(vectors, scales).size
 
 
 def test_training_keeps_scores_closer_than_nearest_codes_would() -> None:
