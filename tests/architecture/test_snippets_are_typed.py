@@ -29,8 +29,8 @@ def snippets() -> Iterator[tuple[str, str]]:
                 yield f"{name}_{each.line}", each.body
     for path in notebooks():
         cells = "\n".join("".join(cell["source"]) + "\n" for cell in cells_of(path))
-        page = "async def page() -> None:\n" + textwrap.indent(cells, "    ")
-        yield f"notebook_{path.stem}", page  # in Jupyter, where each cell may await
+        text = "async def page() -> None:\n" + textwrap.indent(cells, "    ")
+        yield f"notebook_{path.stem}", text  # in Jupyter, where each cell may await
 
 
 @pytest.mark.slow

@@ -52,9 +52,9 @@ def forge(directory: Path, name: str, change: Change) -> None:
     sign(directory, name, encode(arrays))
 
 
-def sign(directory: Path, name: str = "", data: bytes = b"", **more: object) -> None:
+def sign(directory: Path, name: str = "", data: bytes = b"", more: Any = None) -> None:
     """Another content of a file, or more fields of the manifest, whose digest fits."""
-    fields = json.loads((directory / "manifest.json").read_text()) | more
+    fields = json.loads((directory / "manifest.json").read_text()) | (more or {})
     if name:
         (directory / name).write_bytes(data)
         fields["files"][name] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
@@ -157,9 +157,9 @@ def test_a_forged_card_or_manifest_with_a_right_digest_is_refused(directory: Pat
         assert said in reason(directory)
     fields = json.loads((directory / "manifest.json").read_text())
     for name, value in {"towns": 1, "schema_version": 1, "kind": "tastes"}.items():
-        sign(directory, **{name: value})
+        sign(directory, more={name: value})
         assert "cannot be read" in reason(directory)
-        sign(directory, **{name: fields[name]})
+        sign(directory, more={name: fields[name]})
 
 
 def test_a_directory_of_no_known_kind_is_refused(tmp_path: Path) -> None:

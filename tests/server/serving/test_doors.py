@@ -332,7 +332,7 @@ async def test_a_page_has_its_connection_closed_and_others_keep_theirs() -> None
         assert "connection" not in (await served.called("Echo"))[1]
         for name, value in (("origin", ORIGIN), ("sec_fetch_mode", "cors")):
             assert (await served.called("Echo", b"", **{name: value}))[1]["connection"] == "close"
-            found = await served.asked("GET", PATH, **{name: value})
+            found = await served.asked("GET", PATH, b"", **{name: value})
             assert found[1]["connection"] == "close"
 
 

@@ -71,9 +71,9 @@ async def card_of(network: GrpcTransport) -> bytes:
     return await network.call("GetModelCard", b"")
 
 
-async def why_none_is_served(where: str, authority: Path | None = None) -> str:
+async def why_none_is_served(where: str, authority: Path | str = "") -> str:
     """Of a device: why there was no connection, in one line."""
-    async with GrpcTransport(where, PATIENCE, authority and str(authority)) as network:
+    async with GrpcTransport(where, PATIENCE, str(authority)) as network:
         with pytest.raises(Unreachable) as caught:
             await card_of(network)
     assert str(caught.value).isprintable()

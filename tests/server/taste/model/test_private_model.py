@@ -64,6 +64,7 @@ def test_a_popularity_list_costs_nothing_more() -> None:
 
 
 def test_a_matrix_of_other_items_is_refused() -> None:
-    for matrix in (np.zeros((3, 3), np.int64), np.zeros((ITEMS, ITEMS))):
+    matrices: list[np.ndarray] = [np.zeros((3, 3), np.int64), np.zeros((ITEMS, ITEMS))]
+    for matrix in matrices:
         with pytest.raises(ParameterError, match="noisy"):
             private_model(matrix, KEYS, ROWS, PARAMETERS)
