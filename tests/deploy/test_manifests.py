@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +22,7 @@ from askew_server.serving.admission import Admission
 from askew_server.serving.metrics import Observer
 from askew_server.serving.settings import SETTINGS, ServerConfig, read_file
 
-Document = Mapping[str, Any]
 PINNED = re.compile(r"[\w.-]+/[\w./-]+(@sha256:[0-9a-f]{64}|:v?\d+\.\d+\.\d+[\w.-]*)")
-
 
 # Of the Compose specification, what we use: a name that is none ends `docker compose`.
 COMPOSE_KEYS = {
@@ -37,8 +34,6 @@ COMPOSE_KEYS = {
     "read_only": bool,
 }
 CONDITIONS = {"service_started", "service_healthy", "service_completed_successfully"}
-
-
 DEPLOY = Path(__file__).parents[2] / "deploy"
 KUBERNETES = (DEPLOY / "kubernetes.yaml").read_text(encoding="utf-8")
 COMPOSE = (DEPLOY / "compose.yml").read_text(encoding="utf-8")
@@ -57,10 +52,8 @@ def test_the_manifests_fit_their_schema_and_each_other_and_are_safe() -> None:
     for document in documents():
         kubernetes_validate.validate(document, "1.33", strict=True)
     specs = {each["kind"]: each["spec"] for each in documents() if "spec" in each}
-    deployment, service, policy = (
-        specs[kind] for kind in ("Deployment", "Service", "NetworkPolicy")
-    )
-    disruptions = specs["PodDisruptionBudget"]
+    kinds = ("Deployment", "Service", "NetworkPolicy", "PodDisruptionBudget")
+    deployment, service, policy, disruptions = (specs[kind] for kind in kinds)
     labels, pod = deployment["template"]["metadata"]["labels"], deployment["template"]["spec"]
     for selected in (  # each selects the pods of the deployment
         deployment["selector"]["matchLabels"],
@@ -79,10 +72,8 @@ def test_the_manifests_fit_their_schema_and_each_other_and_are_safe() -> None:
     pause = container["lifecycle"]["preStop"]["sleep"]["seconds"]
     assert pod["terminationGracePeriodSeconds"] > pause + configuration().grace
     assert PINNED.fullmatch(container["image"])
-    security = container["securityContext"]
-    assert security["allowPrivilegeEscalation"] is False
-    assert security["readOnlyRootFilesystem"] is True
-    assert security["capabilities"] == {"drop": ["ALL"]}
+    safe = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True}
+    assert container["securityContext"] == safe | {"capabilities": {"drop": ["ALL"]}}
     for bound in ("requests", "limits"):
         assert container["resources"][bound].keys() == {"cpu", "memory"}
     assert all(mount["readOnly"] is True for mount in container["volumeMounts"])
@@ -109,7 +100,7 @@ def test_the_manifests_fit_their_schema_and_each_other_and_are_safe() -> None:
 
 def test_the_servers_of_both_have_one_configuration() -> None:
     """That of the file beside, whose ports are the ones that are asked."""
-    [config] = [each for each in documents() if each["kind"] == "ConfigMap"]
+    [config] = [document for document in documents() if document["kind"] == "ConfigMap"]
     assert config["data"]["server.toml"] == TOML
     server = configuration()
     assert (server.port, server.metrics_port) == (7571, 7580)
@@ -139,8 +130,7 @@ def test_the_compose_file_opens_no_more_than_the_proxy() -> None:
             assert how["condition"] in CONDITIONS
         assert PINNED.fullmatch(service["image"]) or "build" in service, name
         assert not service["user"].startswith(("0", "root")), name
-        assert service["read_only"] is True, name
-        assert service["cap_drop"] == ["ALL"], name
+        assert (service["read_only"], service["cap_drop"]) == (True, ["ALL"]), name
         assert service["security_opt"] == ["no-new-privileges:true"], name
         assert {"mem_limit", "cpus", "pids_limit"} <= service.keys(), name
         if "build" in service:
