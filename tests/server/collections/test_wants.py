@@ -97,6 +97,7 @@ ATTRIBUTES = (PRICE, KIND, TERRACE, Attribute("hours", AttributeKind.HOURS))
         [("\x1b[2Jview", 0.1, "yes")],
         [("price", 0.1, "cheap")],
         [("kind", 0.1, "", 1.0)],
+        [("kind", 0.1, "bar", 1.0)],
         [("terrace", 0.1, "perhaps")],
         [("hours", 0.1, "24/7")],
         [("kind", 0.1, "a\nb")],
