@@ -27,7 +27,7 @@ def test_the_text_of_every_bug_is_in_the_code_once_and_its_tests_are_there() -> 
         except (ValueError, SyntaxError) as error:
             wrong.append(f"{bug.says}: {error}")
         for test in bug.tests:
-            file, _, name = test.partition("[")[0].partition("::")
+            file, *_, name = test.partition("[")[0].split("::")
             is_there = (ROOT / file).is_file() and f"def {name}(" in words_of((ROOT / file).parent)
             wrong += [] if is_there else [f"{bug.says}: {test}"]
     assert wrong == []
