@@ -12,7 +12,6 @@ from benchmarks.notebooks import cells_of, notebooks
 from pages import ROOT, fences
 from typed_snippets import CHECKERS, type_errors
 
-PACKAGES = ("shared/askew", "client/askew_client", "server/askew_server")
 PAGES = [
     ROOT / "README.md",
     *sorted((ROOT / "docs").rglob("*.md")),
@@ -30,11 +29,8 @@ def snippets() -> Iterator[tuple[str, str]]:
                 yield f"{name}_{each.line}", each.body
     for path in notebooks():
         cells = "\n".join("".join(cell["source"]) + "\n" for cell in cells_of(path))
-        # In Jupyter, where each cell may await.
-        yield (
-            f"notebook_{path.stem}",
-            "async def page() -> None:\n" + textwrap.indent(cells, "    "),
-        )
+        text = "async def page() -> None:\n" + textwrap.indent(cells, "    ")
+        yield f"notebook_{path.stem}", text  # in Jupyter, where each cell may await
 
 
 @pytest.mark.slow
@@ -45,17 +41,11 @@ def test_every_snippet_passes_as_it_stands_and_a_wrong_one_does_not(
     """Planted bugs: a name that is not there, and a pick that may be None."""
     modules = dict(snippets())
     assert len(modules) >= 10
-    modules["planted"] = (
-        "from askew_client import BlockingClient, Missing\n"
-        "print(BlockingClient().near('food', place='home').pick.title)\n"
-    )
+    modules["planted"] = """from askew_client import BlockingClient, Missing
+print(BlockingClient().near('food', place='home').pick.title)
+"""
     for name, text in modules.items():
         (tmp_path / f"{name}.py").write_text(text, "utf-8")
     found = type_errors(checker, tmp_path)
     assert [each for each in found if "planted.py" not in each] == []
     assert [int(re.findall(r":(\d+)", each)[0]) for each in found] == [1, 2]
-
-
-@pytest.mark.parametrize("package", PACKAGES)
-def test_a_package_says_that_it_is_typed(package: str) -> None:
-    assert (ROOT / package / "py.typed").exists()

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -25,12 +26,15 @@ SHOW = {
     "askew budget": "--data {data}",
     "askew completion": "bash",
     "askew place list": "--data {data} --json",
-    "askew profile export": "--data {data}",
     "askew profile list": "--data {data}",
     "askew-server ledger show": "--ledger {ledger}",
-    "askew-server releases list": "--ledger {ledger}",
     "askew-server releases show": "{charge} --ledger {ledger}",
 }
+
+
+def python(code: str, *arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", code, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, **more)
 
 
 def run(command: str, stdin: str = "") -> tuple[str, set[str]]:
@@ -38,13 +42,7 @@ def run(command: str, stdin: str = "") -> tuple[str, set[str]]:
     module = {"askew": "askew_client", "askew-server": "askew_server"}[program]
     code = f"import sys\nfrom {module}.cli.start import main\ntry:\n    main()\n"
     code += "finally:\n    print(*sys.modules, file=sys.stderr)\n"
-    done = subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        input=stdin,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = python(code, *arguments, input=stdin)
     return done.stdout, set(done.stderr.split())
 
 
@@ -70,13 +68,7 @@ print(json.dumps(loaded))
 
 
 def loaded_for_help(package: str) -> dict[str, set[str]]:
-    done = subprocess.run(
-        [sys.executable, "-c", HELP.format(package=package)],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=Path(__file__).parents[1],
-    )
+    done = python(HELP.format(package=package), cwd=Path(__file__).parents[1])
     return {words: set(modules) for words, modules in json.loads(done.stdout).items()}
 
 
@@ -137,17 +129,13 @@ def test_the_list_says_of_a_command_what_it_says_of_itself() -> None:
     context = click.Context(server, terminal_width=200, **settings)  # click keeps its help option
     listed = server.get_help(context).partition("Commands:")[2].splitlines()
     said = dict(line.split(maxsplit=1) for line in listed if line)
-    of_itself = {
-        name: " ".join((command.help or "").split())
-        for name, command in (
-            (name, server.get_command(context, name)) for name in server.list_commands(context)
-        )
-        if command is not None and not command.hidden
-    }
-    assert said.keys() == of_itself.keys()
-    for name, text in said.items():
-        assert of_itself[name].startswith(text)
-        assert text.endswith(".")
+    for name in server.list_commands(context):
+        command = server.get_command(context, name)
+        assert command is not None
+        text = "" if command.hidden else said.pop(name)
+        assert " ".join((command.help or "").split()).startswith(text)
+        assert command.hidden or text.endswith(".")
+    assert said == {}
 
 
 START = """
@@ -163,11 +151,5 @@ main()
 def test_a_short_process_spares_the_processor(chosen: dict[str, str], kept: str) -> None:
     """Planted bugs: no `gc.freeze` at the end; what the environment says is overwritten."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("OPENBLAS")}
-    done = subprocess.run(
-        [sys.executable, "-c", START],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=environment | chosen,
-    )
+    done = python(START, env=environment | chosen)
     assert done.stdout.splitlines()[-1] == f"True {kept}"

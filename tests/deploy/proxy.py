@@ -65,11 +65,13 @@ def proxying(
     (folder / "server.key").write_bytes(key)
     authority = folder / "authority.pem"
     authority.write_bytes(issuer.certificate)
-    port = free_port()
+    with socket.create_server((CALLER, 0)) as free:
+        port = free.getsockname()[1]
     text = SHIPPED.read_text(encoding="utf-8")
     third = [*servers, servers[-1]][:3]  # where a test has but two
     places = {}
-    for at, (host, _, number) in enumerate(map(_parted, third), 1):
+    for at, address in enumerate(third, 1):
+        host, _, number = address.rpartition(":")
         places[f"server askew-{at}:7571 "] = f"server {host}:{number} "
         places[f"server askew-{at}:7572 "] = f"server {host}:{int(number) + 1} "
     changes = {
@@ -92,13 +94,3 @@ def proxying(
         yield Proxy(f"{CALLER}:{port}", authority, output)
     finally:
         os.kill(int((folder / "nginx.pid").read_text(encoding="utf-8")), signal.SIGTERM)
-
-
-def _parted(address: str) -> tuple[str, str, str]:
-    return address.rpartition(":")
-
-
-def free_port() -> int:
-    """One that nothing listens on."""
-    with socket.create_server((CALLER, 0)) as each:
-        return int(each.getsockname()[1])

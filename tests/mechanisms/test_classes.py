@@ -34,7 +34,7 @@ def canonical(view: Tally, k: int, gamma: Fraction, rate: Fraction) -> Canonical
 
 
 def joint(view: Tally, k: int, rate: Fraction) -> JointClasses:
-    return JointClasses(SequenceLosses(view, k), rate, None)
+    return JointClasses(SequenceLosses(view, k), rate)
 
 
 HALF, ONE = Fraction(1, 2), Fraction(1)

@@ -16,7 +16,7 @@ from askew.mechanisms.tally import Tally
 from askew.mechanisms.weights import WeightTable
 
 RANDOM = np.random.default_rng(7)
-View = tuple[Tally, int, Fraction, int | None]
+View = tuple[Tally, int, Fraction]
 DENSE = Tally(RANDOM.geometric(0.02, 600), 1)
 WIDE = Tally(RANDOM.integers(0, 2**44, 60), 1)
 VIEWS: dict[str, View] = {

@@ -47,19 +47,14 @@ def test_nothing_of_ours_can_execute_a_file() -> None:
     assert len(SOURCES) > 100
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "import pickle",
-        "import joblib.numpy_pickle as quick",
-        "from marshal import loads",
-        "def f():\n    import shelve",
-        "eval(text)",
-        "run = exec",
-        "np.load(path)",
-        "np.load(path, allow_pickle=True)",
-        "np.loadtxt(path, allow_pickle=True)",
-    ],
-)
+PLANTED = """import joblib.numpy_pickle as quick
+from marshal import loads
+run = exec
+np.load(path)
+np.load(path, allow_pickle=True)
+np.loadtxt(path, allow_pickle=True)"""
+
+
+@pytest.mark.parametrize("line", PLANTED.splitlines())
 def test_the_search_finds_what_it_searches_for(line: str) -> None:
     assert executed(ast.parse(line))

@@ -28,21 +28,12 @@ def test_all_that_is_locked_has_a_license_that_is_allowed() -> None:
     assert licenses.complaints(names, KNOWN, SHIPPED) == []
 
 
-@pytest.mark.parametrize(
-    ("name", "expression"),
-    [("numpy", "GPL-3.0-only"), ("numpy", "MIT AND AGPL-3.0-only"), ("numpy", "MPL-2.0")],
-)
-def test_a_license_that_nobody_allowed_is_seen(name: str, expression: str) -> None:
+@pytest.mark.parametrize("expression", ["MIT AND AGPL-3.0-only", "MPL-2.0"])
+def test_a_license_that_nobody_allowed_is_seen(expression: str) -> None:
     """A server is shipped with less than what it is developed with may have."""
-    known = replace(KNOWN, read={name: expression})
-    assert licenses.complaints([name], known, SHIPPED) == [f"{name}: {expression} is not allowed"]
-
-
-def test_a_tool_may_have_a_license_that_a_server_may_not() -> None:
+    read = replace(KNOWN, read={"numpy": expression})
+    assert licenses.complaints(["numpy"], read, SHIPPED) == [f"numpy: {expression} is not allowed"]
     assert licenses.complaints(["hypothesis"], KNOWN, SHIPPED) == []
     assert licenses.complaints(["hypothesis"], KNOWN, SHIPPED | {"hypothesis"}) != []
-
-
-def test_a_distribution_that_nobody_looked_at_is_seen() -> None:
     [complaint] = licenses.complaints(["no-such-distribution"], KNOWN, SHIPPED)
     assert complaint == "no-such-distribution: no license that is known"

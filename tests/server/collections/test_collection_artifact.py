@@ -23,14 +23,7 @@ from askew_server.collections import artifact
 from askew_server.collections.model import MetricModel, model_of
 
 CAFES = "collection-0.safetensors"
-FILES = (
-    "manifest.json",
-    "card.binpb",
-    CAFES,
-    "collection-1.safetensors",
-    "keys-0.safetensors",
-    "towns.safetensors",
-)
+ARRAYS = [CAFES, "collection-1.safetensors", "keys-0.safetensors", "towns.safetensors"]
 Arrays = dict[str, NDArray[Any]]
 Change = Callable[[Arrays], object]
 
@@ -51,25 +44,23 @@ def reason(directory: Path) -> str:
     pytest.fail("it was read")
 
 
-def forge(directory: Path, name: str, change: Callable[[Arrays], object]) -> None:
+def forge(directory: Path, name: str, change: Change) -> None:
     """What somebody who can write the directory could do: arrays and every digest anew."""
     stored = decode((directory / name).read_bytes())
     arrays = {array_name: array.copy() for array_name, array in stored.items()}
     change(arrays)
-    put_file(directory, name, encode(arrays))
+    sign(directory, name, encode(arrays))
 
 
-def put_file(directory: Path, name: str, data: bytes) -> None:
-    (directory / name).write_bytes(data)
-    fields = json.loads((directory / "manifest.json").read_text())
-    fields["files"][name] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-    sign(directory, fields)
-
-
-def sign(directory: Path, fields: dict[str, Any]) -> None:
-    fields.pop("sha256", None)
-    said = json.dumps(fields, sort_keys=True).encode()
-    fields["sha256"] = hashlib.sha256(said).hexdigest()
+def sign(directory: Path, name: str = "", data: bytes = b"", more: Any = None) -> None:
+    """Another content of a file, or more fields of the manifest, whose digest fits."""
+    fields = json.loads((directory / "manifest.json").read_text()) | (more or {})
+    if name:
+        (directory / name).write_bytes(data)
+        fields["files"][name] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    del fields["sha256"]
+    text = json.dumps(fields, sort_keys=True)
+    fields["sha256"] = hashlib.sha256(text.encode()).hexdigest()
     (directory / "manifest.json").write_text(json.dumps(fields))
 
 
@@ -92,18 +83,15 @@ def test_the_version_is_of_what_is_not_live() -> None:
     assert live.card.version == cafes().card.version != cafes(seed=8).card.version
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", ["manifest.json", "card.binpb", *ARRAYS])
 def test_a_byte_changed_a_file_cut_short_or_gone_is_noticed(directory: Path, name: str) -> None:
     """Planted bug: the digest of a file is not compared."""
     data = (directory / name).read_bytes()
-    for place in range(0, len(data), max(1, len(data) // 60)):
-        changed = bytearray(data)
-        changed[place] ^= 1
-        (directory / name).write_bytes(changed)
-        assert reason(directory)
-    for size in (0, 7, len(data) // 2, len(data) - 1):
-        (directory / name).write_bytes(data[:size])
-        assert reason(directory)
+    for place in range(0, len(data), max(1, len(data) // 30)):
+        changed = data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+        for written in (changed, data[:place]):
+            (directory / name).write_bytes(written)
+            assert reason(directory)
     (directory / name).unlink()
     assert reason(directory)
 
@@ -126,18 +114,10 @@ BROKEN = "the titles must be printable"
 
 
 FORGED: dict[str, tuple[Change, str]] = {
-    "outside": (put("coordinates", 3, (13.4, 52.5)), "positions outside"),
     "nowhere": (put("coordinates", 3, np.nan), "positions outside"),
     "overlapping ends": (by("title_ends", lambda ends: ends[[0, 0, *range(2, 30)]]), BROKEN),
-    "ends beyond": (by("title_ends", lambda ends: np.append(ends[:-1], ends[-1] + 1)), BROKEN),
-    "a huge end": (put("title_ends", 0, 2**62), BROKEN),
-    "a control character": (put("titles", 0, 0x1B), BROKEN),
-    "not UTF-8": (put("titles", 0, 0xFF), BROKEN),
     "within the cup": (by("title_ends", lambda ends: np.append(ends[0] - 1, ends[1:])), BROKEN),
     "an unknown code": (put("0.codes", 3, 2), "the column kind must be codes"),
-    "a code below": (put("0.codes", 3, -2), "the column kind must be codes"),
-    "infinite": (put("1.values", 3, np.inf), "the column price must be finite"),
-    "half a flag": (put("3.values", 3, 2), "the column open must be flags"),
     "another type": (by("1.values", lambda v: v.astype(np.float64)), "does not hold the arrays"),
     "too few": (by("1.values", lambda v: v[:-1]), "no usable model"),
     "one axis more": (
@@ -156,49 +136,34 @@ def test_forged_arrays_with_right_digests_are_refused(directory: Path, case: str
     assert said in reason(directory)
 
 
-@pytest.mark.parametrize("people", [0.0, -1.0, np.nan, np.inf, 1e39])
-def test_towns_without_people_are_refused(directory: Path, people: float) -> None:
-    forge(directory, "towns.safetensors", put("people", 0, people))
-    assert "number of people" in reason(directory)
+def test_towns_without_people_are_refused(directory: Path) -> None:
+    for people in (0.0, np.nan, np.inf):
+        forge(directory, "towns.safetensors", put("people", 0, people))
+        assert "number of people" in reason(directory)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("schema_version", 1), ("kind", "tastes"), ("more", 1), ("towns", 1)],
-)
-def test_a_forged_manifest_with_a_right_digest_is_refused(
-    directory: Path, name: str, value: object
-) -> None:
+def test_a_forged_card_or_manifest_with_a_right_digest_is_refused(directory: Path) -> None:
+    fine = (directory / "card.binpb").read_bytes()
+    outside, titles, unknown = (pb.GetModelCardResponse.FromString(fine) for _ in range(3))
+    outside.metric_space.region.north = 91.0
+    titles.space.SetInParent()
+    unknown.n_default = 5
+    for card, said in (
+        (outside, "south < north"),
+        (titles, "a catalog of titles"),
+        (unknown, "has unknown or missing fields"),
+    ):
+        sign(directory, "card.binpb", card.SerializeToString())
+        assert said in reason(directory)
     fields = json.loads((directory / "manifest.json").read_text())
-    fields[name] = value
-    sign(directory, fields)
-    assert "cannot be read" in reason(directory)
+    for name, value in {"towns": 1, "schema_version": 1, "kind": "tastes"}.items():
+        sign(directory, more={name: value})
+        assert "cannot be read" in reason(directory)
+        sign(directory, more={name: fields[name]})
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda card: setattr(card.metric_space.region, "north", 91.0), "south < north"),
-        (lambda card: setattr(card.rule, "name", "remap"), "the serving rule"),
-        (lambda card: setattr(card, "max_slate_size", 257), "max_slate_size"),
-        (lambda card: setattr(card.collections[0], "n_items", 20_000_001), "to 20000000"),
-        (lambda card: card.space.SetInParent(), "a catalog of titles"),
-        (lambda card: setattr(card, "n_default", 5), "has unknown or missing fields"),
-    ],
-)
-def test_a_forged_card_with_a_right_digest_is_refused(
-    directory: Path, change: Callable[[pb.GetModelCardResponse], object], said: str
-) -> None:
-    card = pb.GetModelCardResponse.FromString((directory / "card.binpb").read_bytes())
-    change(card)
-    put_file(directory, "card.binpb", card.SerializeToString())
-    assert said in reason(directory)
-
-
-@pytest.mark.parametrize(
-    "text", ['{"kind": "films"}', '{"kind": 1}', "[]", "", "{", '{"a":' * 5000 + "1" + "}" * 5000]
-)
-def test_a_directory_of_no_known_kind_is_refused(tmp_path: Path, text: str) -> None:
-    (tmp_path / "manifest.json").write_text(text)
-    with pytest.raises(ArtifactError):
-        load_either(tmp_path)
+def test_a_directory_of_no_known_kind_is_refused(tmp_path: Path) -> None:
+    for text in ('{"kind": "films"}', '{"kind": 1}', "[]", '{"a":' * 5000):
+        (tmp_path / "manifest.json").write_text(text)
+        with pytest.raises(ArtifactError):
+            load_either(tmp_path)

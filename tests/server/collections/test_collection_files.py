@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import json
-import math
 from pathlib import Path
 
 import duckdb
@@ -28,6 +27,7 @@ from askew_server.collections.intake import (
 )
 from askew_server.collections.model import inside, space_of_axes, space_of_region
 
+NAN = float("nan")
 HEADER = "id,name,latitude,longitude"
 BERLIN = "52.5,13.4"
 MONDAY = datetime.date(2026, 11, 23)
@@ -61,7 +61,15 @@ def written(file: Path, *lines: str, header: str = HEADER) -> Path:
     return file
 
 
-# -- what is read ---------------------------------------------------------------------------------
+def with_x(file: Path, *values: str) -> Path:
+    """Places in Berlin with these values of x."""
+    lines = (f"{at},A,{BERLIN},{value}" for at, value in enumerate(values))
+    return written(file, *lines, header=f"{HEADER},x")
+
+
+def feature(place: list[float], **more: object) -> dict[str, object]:
+    """One of GeoJSON."""
+    return {"type": "Feature", "geometry": {"type": "Point", "coordinates": place}, **more}
 
 
 def test_a_row_outside_is_named_with_its_own_file(tmp_path: Path) -> None:
@@ -73,67 +81,45 @@ def test_a_row_outside_is_named_with_its_own_file(tmp_path: Path) -> None:
 
 def test_parquet_and_geojson_make_the_same_collection_as_csv(file: Path) -> None:
     """Planted bug: longitude, which stands first in GeoJSON, is taken for latitude."""
-    rows = [
-        (f"k{i}", f"Bäckerei {i}", 47.5 + i / 7, 6 + i / 3, i % 2 == 0, i / 4) for i in range(20)
-    ]
+    rows = [(f"k{i}", f"Bäckerei {i}", 47 + i / 7, 6 + i / 3, i % 2 == 0, i / 4) for i in range(20)]
     header = f"{HEADER},open,price"
     csv = written(file, *[",".join(map(str, row)) for row in rows], header=header)
     columns, geojson = file.with_suffix(".parquet"), file.with_suffix(".geojson")
     duckdb.read_csv(str(csv)).write_parquet(str(columns))
     features = [
-        {
-            "type": "Feature",
-            "id": key,
-            "geometry": {"type": "Point", "coordinates": [longitude, latitude]},
-            "properties": {"name": name, "open": is_open, "price": price},
-        }
-        for key, name, latitude, longitude, is_open, price in rows
+        feature([east, north], id=key, properties={"name": name, "open": is_open, "price": price})
+        for key, name, north, east, is_open, price in rows
     ]
     geojson.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
     readings = [read(path, "price=number:EUR", live=("open",)) for path in (csv, columns, geojson)]
     assert len({reading.collection.card.version for reading in readings}) == 1
     assert readings[0].collection.listings([3])[0].values == (0.75, False)
-    first, *others = [reading.keys for reading in readings]
-    assert first is not None
-    assert all(keys is not None and keys.tolist() == first.tolist() for keys in others)
+    first, *others = [np.array(reading.keys).tolist() for reading in readings]
+    assert others == [first] * 2
 
 
 def test_what_is_not_a_number_is_missing(tmp_path: Path) -> None:
     """Planted bug: a place is called "nan", and a price of nan takes it out."""
     path = tmp_path / "cafes.parquet"
-    columns = {
-        "title": [math.nan, 7.0],
-        "name": ["A", "B"],
-        "id": [1.0, 2.0],
-        "lat": [52.5, 52.5],
-        "lon": [13.4, math.nan],
-        "price": [math.nan, 2.0],
-    }
-    parquet.write_table(pa.table(columns), path)
+    names = ["title", "name", "id", "lat", "lon", "price"]
+    columns = [[NAN, 7.0], ["A", "B"], [1.0, 2.0], [52.5, 52.5], [13.4, NAN], [NAN, 2.0]]
+    parquet.write_table(pa.table(columns, names), path)
     reading = read(path, "price=number", live=("free=number",))
-    assert reading.collection.listings([0])[0].title == "A"
-    assert reading.collection.listings([0])[0].values == (None, None)
+    [listing] = reading.collection.listings([0])
+    assert (listing.title, listing.values) == ("A", (None, None))
     assert reading.omissions.lines == ("1: lon must be a finite number (row 2)",)
     assert reading.unknown.count == 0
 
 
-@pytest.mark.parametrize(("ids", "kept", "has_keys"), [((), 2, False), ((7,), 1, True)])
-def test_a_feature_needs_no_id_unless_another_has_one(
-    tmp_path: Path, ids: tuple[int, ...], kept: int, has_keys: bool
-) -> None:
+def test_a_feature_needs_no_id_unless_another_has_one(tmp_path: Path) -> None:
     """Planted bug: every GeoJSON file has ids, so one without them has no usable feature."""
-    features: list[dict[str, object]] = [
-        {"geometry": {"type": "Point", "coordinates": [10, 50]}, "properties": {"name": name}}
-        for name in "AB"
-    ]
-    for feature, number in zip(features, ids, strict=False):
-        feature["id"] = number
-    features[-1].setdefault("id", None)
-    path = tmp_path / "cafes.geojson"
-    path.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
-    reading = read(path, live=("free=number",))
-    assert (len(reading.collection), reading.keys is not None) == (kept, has_keys)
-    assert reading.omissions.count == 2 - kept
+    path, words = tmp_path / "cafes.geojson", {"properties": {"name": "A"}}
+    for first, kept in (({}, 2), ({"id": 7}, 1)):
+        features = [feature([10, 50], **words, **more) for more in (first, {"id": None})]
+        path.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+        reading = read(path, live=("free=number",))
+        assert (len(reading.collection), reading.keys is not None) == (kept, kept == 1)
+        assert reading.omissions.count == 2 - kept
 
 
 def test_points_on_axes_are_columns_named_as_the_axes(file: Path) -> None:
@@ -154,10 +140,8 @@ def test_only_columns_that_are_named_are_shown(file: Path) -> None:
 @pytest.mark.parametrize(
     ("values", "kind"),
     [
-        (["1", "2.5", "-3e2", ""], AttributeKind.NUMBER),
-        (["0", "1", "0"], AttributeKind.NUMBER),
+        (["0", "1", "-3e2", ""], AttributeKind.NUMBER),
         (["yes", "no", "", "YES"], AttributeKind.FLAG),
-        (["true", "false"], AttributeKind.FLAG),
         (["Mo-Fr 08:00-18:00", "24/7", "Sa 9:00-13:00"], AttributeKind.HOURS),
         (["thai", "italian"], AttributeKind.CATEGORY),
         (["", ""], AttributeKind.CATEGORY),
@@ -166,22 +150,17 @@ def test_only_columns_that_are_named_are_shown(file: Path) -> None:
 def test_a_kind_that_is_not_declared_is_guessed(
     file: Path, values: list[str], kind: AttributeKind
 ) -> None:
-    lines = [f"{at},A,{BERLIN},{value}" for at, value in enumerate(values)]
-    reading = read(written(file, *lines, header=f"{HEADER},x"), "x")
+    reading = read(with_x(file, *values), "x")
     assert reading.collection.card.attributes[0].kind is kind
     assert reading.omissions.count == 0
 
 
-@pytest.mark.parametrize(
-    ("usual", "kind"), [("Mo-Fr 08:00-18:00", "hours"), ("2.5", "number"), ("yes", "flag")]
-)
+@pytest.mark.parametrize(("usual", "kind"), [("Mo-Fr 08:00-18:00", "hours"), ("yes", "flag")])
 def test_a_column_that_looks_like_two_kinds_is_to_be_named(
     file: Path, usual: str, kind: str
 ) -> None:
     """Planted bug: hours of which some cannot be read become words, and none is open."""
-    texts = [usual] * 17 + ["by appointment"] * 3
-    lines = [f"{at},A,{BERLIN},{text}" for at, text in enumerate(texts)]
-    path = written(file, *lines, header=f"{HEADER},x")
+    path = with_x(file, *[usual] * 17, *["by appointment"] * 3)
     with pytest.raises(DataError, match=f"{kind} in 85% of its values: name x={kind}, .*category"):
         read(path, "x")
     assert read(path, f"x={kind}").unknown.count == 3
@@ -195,29 +174,14 @@ def test_a_live_column_may_come_later(file: Path) -> None:
     assert reading.collection.listings([0])[0].values == (None,)
 
 
-# -- what is left out -----------------------------------------------------------------------------
-
 NINE_MARKS = "e" + "\u0301" * 8 + "\u0f73"
 BAD = {
     "latitude must be a finite number": ["1,A,nan,13.4", "2,B,inf,13.4", "3,C,,13.4", "4,D,5_0,1"],
     "longitude must be a finite number": ["1,A,52.5,x"],
     "it lies outside the region 47/5/55/16": ["1,A,46.9,13.4", "2,B,52,16.1", "3,C,-91,0"],
-    "name must be 1 to 500 characters long": [
-        f"1,,{BERLIN}",
-        f"2,   ,{BERLIN}",
-        f'3,"",{BERLIN}',
-        f"4,{'x' * 501},{BERLIN}",
-    ],
-    "name must be text that shows, without controls or turned directions": [
-        f"1,A\x1b[2J,{BERLIN}",
-        f"2,A\u202eB,{BERLIN}",
-        f"4,\u200b\u00ad,{BERLIN}",
-        f"5,A\U0010ffff,{BERLIN}",
-    ],
-    "name must be text with at most 8 combining marks in a row": [
-        f"1,{NINE_MARKS},{BERLIN}",
-        f"2,Film{NINE_MARKS},{BERLIN}",
-    ],
+    "name must be 1 to 500 characters long": [f"1,   ,{BERLIN}", f"2,{'x' * 501},{BERLIN}"],
+    "name must be text that shows, without controls or turned directions": [f"1,\x1b,{BERLIN}"],
+    "name must be text with at most 8 combining marks in a row": [f"1,{NINE_MARKS},{BERLIN}"],
 }
 
 
@@ -244,10 +208,8 @@ def test_of_rows_with_one_key_the_last_stays(file: Path) -> None:
     lines = [f"1,A,{BERLIN}", f"2,B,{BERLIN}", f"1,C,{BERLIN}", "1,D,0,0"]
     reading = read(written(file, *lines, f",E,{BERLIN}"), live=("free=number",))
     assert titles(reading) == ["B", "C"]
-    assert {
-        "1: its key stands on a later row again (line 2)",
-        "1: id must be 1 to 200 characters long (line 6)",
-    } < set(reading.omissions.lines)
+    assert "1: its key stands on a later row again (line 2)" in reading.omissions.lines
+    assert "1: id must be 1 to 200 characters long (line 6)" in reading.omissions.lines
 
 
 def test_where_nothing_is_live_a_key_is_nobodys_business(file: Path) -> None:
@@ -262,11 +224,8 @@ def test_where_nothing_is_live_a_key_is_nobodys_business(file: Path) -> None:
         ("x=number", "1e39", "be a number up to 3.4e+38"),
         ("x=flag", "only", "be a flag, such as yes or no"),
         ("x=category", "a\x07", "be text that shows, without controls or turned directions"),
-        ("x=category", "x" * 501, "be 1 to 500 characters long"),
         ("x=number", "~20", "be a finite number"),
-        ("x=number", "€ 9", "be a finite number"),
         ("x=hours", "Mon-Fri 8-18", f"be {hours.UNREADABLE}"),
-        ("x=hours", "x" * 2000, f"be {hours.UNREADABLE}"),
         ("x=hours", "sunrise-sunset", f"be {hours.INDEFINITE}"),
     ],
 )
@@ -282,10 +241,9 @@ def test_a_value_that_cannot_be_read_is_unknown_and_its_place_stays(
 
 
 def test_hours_that_are_known_in_part_are_told_and_repeat_for_every_row(file: Path) -> None:
-    lines = [f"{at},A,{BERLIN},{habit}" for at, habit in enumerate(["8:00-17:00", *["18:00+"] * 2])]
-    reading = read(written(file, *lines, header=f"{HEADER},x"), "x")
-    shown = [item.values for item in reading.collection.listings(range(3))]
-    assert shown == [("08:00-17:00",), ("18:00-24:00",), ("18:00-24:00",)]
+    reading = read(with_x(file, "8:00-17:00", "18:00+", "18:00+"), "x")
+    shown = [item.values[0] for item in reading.collection.listings(range(3))]
+    assert shown == ["08:00-17:00", "18:00-24:00", "18:00-24:00"]
     assert reading.unknown.lines == (f"2: x must be {hours.PARTLY} (lines 3, 4)",)
 
 
@@ -296,17 +254,10 @@ def test_the_first_column_that_is_filled_counts(file: Path) -> None:
     lines = ["A\u00a0\u2003É ,,52.5,,13.4", ",B,,50.0,11.0", "C,D,50,51,12", ",,50,51,12"]
     reading = read(written(file, *lines, header="title,name,latitude,lat,lon"))
     rows = reading.collection.listings(range(3))
-    assert sorted((item.title, *item.coordinates) for item in rows) == [
-        ("A  É", 52.5, 13.4),
-        ("B", 50.0, 11.0),
-        ("C", 50.0, 12.0),
-    ]
-    assert reading.omissions.lines == (
-        "1: title or name must be 1 to 500 characters long (line 5)",
-    )
-
-
-# -- files of no use ------------------------------------------------------------------------------
+    places = {item.title: item.coordinates for item in rows}
+    assert places == {"A  É": (52.5, 13.4), "B": (50.0, 11.0), "C": (50.0, 12.0)}
+    said = "1: title or name must be 1 to 500 characters long (line 5)"
+    assert reading.omissions.lines == (said,)
 
 
 @pytest.mark.parametrize(
@@ -315,7 +266,6 @@ def test_the_first_column_that_is_filled_counts(file: Path) -> None:
         (f"{HEADER}\n", "it has no rows"),
         (f"{HEADER}\n1,A,0,0\n", "no row of it is usable: 1: it lies outside"),
         ("id,latitude,longitude\n1,50,10\n", "no column title or name; it has id, latitude"),
-        ("name,lat\nA,50\n", "no column longitude or lon or lng"),
         ('{"features": []}', "no column title or name"),
     ],
 )
@@ -337,9 +287,8 @@ def test_a_file_that_is_mostly_bad_is_refused_unless_somebody_says_another_share
 
 
 def test_a_category_of_too_many_words_is_none(file: Path) -> None:
-    lines = [f"{i},A,{BERLIN},word {i}" for i in range(10_001)]
     with pytest.raises(DataError, match="10,001 different words"):
-        read(written(file, *lines, header=f"{HEADER},x"), "x")
+        read(with_x(file, *(f"word {number}" for number in range(10_001))), "x")
 
 
 def test_a_word_of_rows_that_are_left_out_is_nowhere(file: Path) -> None:
@@ -350,32 +299,25 @@ def test_a_word_of_rows_that_are_left_out_is_nowhere(file: Path) -> None:
     assert (list(column.vocabulary), column.codes.tolist()) == (["ale", "tea"], [1, 0])
 
 
-@pytest.mark.parametrize("text", ["", "=number", "x=price", "x=number:" + "y" * 41])
+@pytest.mark.parametrize("text", ["=number", "x=price", "x=number:" + "y" * 41])
 def test_an_attribute_that_is_none_is_refused(file: Path, text: str) -> None:
     with pytest.raises((ParameterError, OutOfRange)):
-        read(written(file, f"1,A,{BERLIN},1", header=f"{HEADER},x"), text)
+        read(with_x(file, "1"), text)
 
 
-@pytest.mark.parametrize(
-    "text", ["47/5/55", "a/b/c/d", "55/5/47/16", "-90/0/90/360", "47/5/55/nan"]
-)
-def test_a_region_that_is_none_is_refused(text: str) -> None:
-    with pytest.raises(ParameterError, match="region"):
-        space_of_region(text)
-
-
-def test_axes_come_from_a_file(tmp_path: Path) -> None:
+def test_axes_come_from_a_file_and_what_is_no_space_is_refused(tmp_path: Path) -> None:
+    for text in ("47/5/55", "a/b/c/d", "55/5/47/16", "47/5/55/nan"):
+        with pytest.raises(ParameterError, match="region"):
+            space_of_region(text)
     path = tmp_path / "axes.toml"
     path.write_text('[[axes]]\nname = "hour"\nunit = "h"\nlow = 0\nhigh = 24\n')
     assert space_of_axes(path).version == DAY.version
-    for text in ("", "axes = []", '[[axes]]\nname = "x"\n', path.read_text() + "size = 3\n", "["):
+    fine = path.read_text()
+    for text in ("axes = []", fine + "size = 3\n", fine.replace("24", "24.00001"), "["):
         path.write_text(text)
-        with pytest.raises(DataError):
+        with pytest.raises(DataError, match="no file of axes"):
             space_of_axes(path)
-    path.write_text('[[axes]]\nname = "hour"\nunit = "h"\nlow = 0\nhigh = 24.00001\n')
-    with pytest.raises(DataError, match="at most 6 significant digits"):
-        space_of_axes(path)
-    with pytest.raises(DataError):
+    with pytest.raises(DataError, match="cannot be read"):
         space_of_axes(tmp_path / "none.toml")
 
 
@@ -387,15 +329,10 @@ def test_an_edge_belongs_to_its_region_and_one_across_180_degrees_has_both_sides
     assert inside(GERMANY, edges).tolist() == [True] * 4 + [False]
 
 
-# -- towns ----------------------------------------------------------------------------------------
-
-
 def test_towns_are_read_with_their_people(tmp_path: Path) -> None:
     path = tmp_path / "towns.csv"
-    path.write_text(
-        "name,latitude,longitude,population\nA,50,10,3e6\nB,50,10,0\nC,50,10,\nD,0,0,5\n"
-        "E,50,10,1e39\n"
-    )
+    rows = ("A,50,10,3e6", "B,50,10,0", "C,50,10,", "D,0,0,5", "E,50,10,1e39")
+    written(path, *rows, header="name,latitude,longitude,population")
     towns, omissions = read_towns(path, GERMANY, "made up", max_bad_rows=1.0)
     assert (towns.people.tolist(), towns.coordinates.tolist()) == ([3e6], [[50, 10]])
     assert sorted(omissions.lines) == [

@@ -62,10 +62,9 @@ def test_towns_are_of_one_country_the_largest_first_and_the_server_knows_fewer(
 ) -> None:
     """Planted bug: latitude and longitude exchanged."""
     towns = german_towns()
-    people = towns.people
-    assert len(people) == len(towns.coordinates) == 10_000
-    assert (np.diff(people) <= 0).all()
-    assert people[-1] > 0
+    assert len(towns.people) == len(towns.coordinates) == 10_000
+    assert (np.diff(towns.people) <= 0).all()
+    assert towns.people[-1] > 0
     assert ((towns.coordinates > (47, 5)) & (towns.coordinates < (56, 16))).all()
     assert towns.coordinates[0] == pytest.approx([52.52, 13.41], abs=0.02)  # Berlin
     assert demo.towns is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,8 +12,7 @@ from askew.catalog.catalog_file import FIRST, PERIOD, catalog_date_of, is_catalo
 from askew.errors import ParameterError, StaleSpace
 from askew_server.folders import models_in
 from askew_server.retrieval.answers import Serving
-from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
-from askew_server.taste.model import ItemModel
+from askew_server.retrieval.snapshot import SnapshotHolder
 
 MONDAY = FIRST + 100 * PERIOD
 
@@ -22,13 +20,9 @@ MONDAY = FIRST + 100 * PERIOD
 PLAIN = Serving(small_map()).snapshot
 
 
-def of(since: int) -> Snapshot:
-    return replace(PLAIN, since=since)
-
-
-def found(today: int, catalog_date: int, *days: int) -> int | None:
+def answering(today: int, catalog_date: int, *days: int) -> int | None:
     """Which of the models of these days answers."""
-    models = [of(day) for day in days]
+    models = [replace(PLAIN, since=day) for day in days]
     try:
         return models.index(SnapshotHolder(*models, today=lambda: today).at(catalog_date))
     except StaleSpace:
@@ -47,18 +41,14 @@ def test_a_monday_is_answered_by_the_newest_that_had_come_then() -> None:
     """And a clock that is hours ahead is let be."""
     later, today = MONDAY + 2 * PERIOD, MONDAY + 2 * PERIOD + 3
     asked = range(MONDAY, today, PERIOD)
-    assert [found(today, day, FIRST, MONDAY, later) for day in asked] == [1, 1, 2]
-    assert found(MONDAY - 1, MONDAY, FIRST) == 0
+    assert [answering(today, day, FIRST, MONDAY, later) for day in asked] == [1, 1, 2]
+    assert answering(MONDAY - 1, MONDAY, FIRST) == 0
 
 
-@pytest.mark.thin
-@pytest.mark.parametrize(
-    "catalog_date",
-    [0, FIRST - PERIOD, MONDAY + 1, MONDAY + PERIOD, 2**32 - 4],
-    ids=["none", "before the calendar", "no monday", "to come", "far away"],
-)
-def test_a_day_that_names_no_model_is_stale(catalog_date: int) -> None:
-    assert found(MONDAY + 3, catalog_date, FIRST) is None
+def test_a_day_that_names_no_model_is_stale() -> None:
+    """None, before the calendar, no Monday, one to come, and far away."""
+    for catalog_date in (0, FIRST - PERIOD, MONDAY + 1, MONDAY + PERIOD, 2**32 - 4):
+        assert answering(MONDAY + 3, catalog_date, FIRST) is None
 
 
 def test_a_folder_names_its_models_by_mondays(tmp_path: Path) -> None:
@@ -71,16 +61,3 @@ def test_a_folder_names_its_models_by_mondays(tmp_path: Path) -> None:
     (tmp_path / "1970-01-13").mkdir()
     with pytest.raises(ParameterError, match="a Monday: that is when devices look"):
         models_in(tmp_path)
-
-
-def test_places_and_tastes_are_served_by_a_server_each(
-    run: Callable[..., int], tmp_path: Path, model: ItemModel, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Planted bug: from one Monday to the next, devices of tastes are answered with places."""
-    from askew_server.collections import artifact as places
-    from askew_server.taste import artifact as tastes
-
-    places.save(small_map(), tmp_path / "2026-11-16")
-    tastes.save(model, tmp_path / "2026-11-23")
-    assert run("serve", "--models", tmp_path) != 0
-    assert "is of another kind than the models beside it" in capsys.readouterr().err

@@ -55,53 +55,6 @@ async def test_a_hangup_where_nothing_runs_beside_ends_nothing() -> None:
     await serve([], ServerConfig(), stop)
 
 
-@pytest.fixture
-def _not_served(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything is read, and nothing is served."""
-
-    async def pretend(*_: object, **__: object) -> None:
-        return
-
-    monkeypatch.setattr(server, "serve", pretend)
-
-
-@pytest.mark.usefixtures("_not_served")
-def test_a_folder_without_a_model_in_force_is_an_error(
-    run: Run, directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Planted bug: a model to come is served alone, and every device is refused."""
-    now, coming = (text_of_date(catalog_date_of(today()) + each) for each in (0, PERIOD))
-    folder = tmp_path / "models"
-    folder.mkdir()
-    for name in ("another", coming):
-        (folder / name).symlink_to(directory)
-        assert run("serve", "--models", folder) == 1
-        assert capsys.readouterr().err == (
-            f"askew-server: {folder} holds no model that is in force: name one by a Monday that "
-            f"has come, such as {now}\n"
-        )
-    (folder / now).symlink_to(directory)
-    assert run("serve", "--models", folder) == 0
-    [line] = capsys.readouterr().err.splitlines()
-    assert f"{folder / 'another'} is not served: its name is no Monday" in line
-
-
-@pytest.mark.usefixtures("_never_served")
-def test_a_check_passes_beside_a_copy_under_way_and_says_what_is_not_served(
-    run: Run, directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The documents copy a model to .new and move it. Planted bug: a check that fails of either."""
-    folder = tmp_path / "models"
-    folder.mkdir()
-    for name in (text_of_date(catalog_date_of(today())), ".new", "another"):
-        (folder / name).symlink_to(directory)
-    assert run("serve", "--check", "--models", folder) == 0
-    shown = capsys.readouterr()
-    assert shown.out.startswith("in order: ")
-    said = f"{folder / 'another'} is not served: its name is no Monday such as 2026-11-23\n"
-    assert shown.err == said
-
-
 def test_a_server_that_starts_without_its_live_values_counts_no_refused_model(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -128,19 +81,30 @@ def _never_served(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_check_ends_when_settings_and_models_were_read(
     run: Run, directory: Path, issuer: Issuer, made: MakeFiles, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Planted bug: a check that goes on to serve."""
-    tls = made(issuer)
+    """Beside a copy under way: the documents copy a model to .new and move it. Planted bugs: a
+    check that goes on to serve; one that fails of what is not served.
+    """
+    tls, folder = made(issuer), directory.with_name("models")
+    folder.mkdir()
+    for name in (text_of_date(catalog_date_of(today())), ".new", "another"):
+        (folder / name).symlink_to(directory)
     words = ("--tls-certificate", tls.certificate, "--tls-key", tls.key)
-    assert run("serve", "--check", "--model", directory, *words) == 0
-    assert capsys.readouterr().out == "in order: 24 items, ratings of 60 people\n"
+    assert run("serve", "--check", "--models", folder, *words) == 0
+    shown = capsys.readouterr()
+    assert shown.out == "in order: 24 items, ratings of 60 people\n"
+    said = f"{folder / 'another'} is not served: its name is no Monday such as 2026-11-23\n"
+    assert shown.err == said
 
 
 @pytest.mark.usefixtures("_never_served")
 def test_a_check_refuses_whatever_a_server_would(
     run: Run, tmp_path: Path, directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Also that without which it would go on. Planted bug: a check that reads models alone."""
-    now, coming = (text_of_date(catalog_date_of(today()) + each) for each in (0, PERIOD))
+    """Also that without which it would go on. Planted bugs: a check that reads models alone; one of
+    next week is served alone, and every device is refused.
+    """
+    now, coming = (text_of_date(catalog_date_of(today()) + days) for days in (0, PERIOD))
+    such = "name one by a Monday that has come"
     save(small_map(), tmp_path / "live", {"cafes": keys_of(30)})
     (tmp_path / "live" / "live-0.safetensors").write_bytes(b"cut")
     (tmp_path / "models").mkdir()
@@ -148,12 +112,16 @@ def test_a_check_refuses_whatever_a_server_would(
         card = replace(cafes().card, name=name)
         save(model_of(GERMANY, [replace(cafes(), card=card)]), tmp_path / "models" / place)
     (tmp_path / "ledger").write_bytes(b"no ledger")
+    (tmp_path / "coming").mkdir()
+    for name in ("another", coming):
+        (tmp_path / "coming" / name).symlink_to(directory)
     for words, code, told in (
         (("--model", tmp_path / "live"), 1, "live values of cafes were not taken"),
         (("--models", tmp_path / "models"), 1, "number 0 is that of the collection cafes"),
         (("--model", directory, "--ledger", tmp_path / "ledger"), 1, "ledger"),
         (("--model", tmp_path / "nowhere"), 1, "nowhere/manifest.json cannot be read"),
         (("--models", tmp_path / "nowhere"), 1, "nowhere cannot be read"),
+        (("--models", tmp_path / "coming"), 1, f"no model that is in force: {such}, such as {now}"),
         (("--model", directory, "--ledger", tmp_path / "none"), 1, "there is no ledger"),
         ((), 2, "name one model to serve"),
     ):

@@ -1,22 +1,23 @@
-"""TLS on a real port: who is served, who is refused in words, and certificates exchanged."""
+"""TLS on a real port: who is served, who is refused in words; certificates exchanged and made."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
 import datetime
+import ipaddress
 import os
 import signal
-import socket
 import ssl
 import stat
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import grpc
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
 from issuer import Issuer, Tls
 from logged import logged
 
@@ -36,17 +37,18 @@ from askew_server.serving.settings import ServerConfig
 PATIENCE = 20
 
 
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a device is told of a server is told at once: here none that fails comes back."""
-    monkeypatch.setattr(grpc_transport, "PATIENCE", 0.0)
-
-
 CURVE = bytes.fromhex("2a8648ce3d030107")  # its name in a key
 HERE = ("127.0.0.1",)
 NOW = datetime.datetime.now(datetime.UTC)
 LONG_AGO, AHEAD = (NOW + days * datetime.timedelta(days=40) for days in (-1, 1))
 MakeFiles = Callable[..., Tls]
+Run = Callable[..., int]
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A device gives up at once: here no server that fails comes back."""
+    monkeypatch.setattr(grpc_transport, "PATIENCE", 0.0)
 
 
 class Pieces(Service):
@@ -69,24 +71,13 @@ async def card_of(network: GrpcTransport) -> bytes:
     return await network.call("GetModelCard", b"")
 
 
-async def one_line_of(call: Awaitable[object]) -> str:
-    """Why there was no connection."""
-    with pytest.raises(Unreachable) as caught:
-        await call
-    text = str(caught.value)
-    assert text.isprintable()
-    return text
-
-
-async def test_a_device_is_served_by_whom_its_authority_vouches_for(
-    issuer: Issuer, authority: Path, made: MakeFiles
-) -> None:
-    """On this machine too, where it would speak plain text otherwise."""
-    async with (
-        serving(made(issuer)) as where,
-        GrpcTransport(where, PATIENCE, str(authority)) as network,
-    ):
-        assert await card_of(network) == b"a card"
+async def why_none_is_served(where: str, authority: Path | str = "") -> str:
+    """Of a device: why there was no connection, in one line."""
+    async with GrpcTransport(where, PATIENCE, str(authority)) as network:
+        with pytest.raises(Unreachable) as caught:
+            await card_of(network)
+    assert str(caught.value).isprintable()
+    return str(caught.value)
 
 
 FAULTS = {
@@ -107,22 +98,17 @@ async def test_a_server_that_is_not_trusted_is_refused_in_one_line(
     issuer = Issuer(since, days=1)
     authority = tmp_path / "authority.pem"
     write_new({authority: (Issuer(NOW, 1) if "authority" in reason else issuer).certificate})
-    async with (
-        serving(made(issuer, hosts) if hosts else None) as where,
-        GrpcTransport(where, PATIENCE, str(authority)) as network,
-    ):
-        assert await one_line_of(card_of(network)) == f"no connection to {where}: {reason}"
+    async with serving(made(issuer, hosts) if hosts else None) as where:
+        assert await why_none_is_served(where, authority) == f"no connection to {where}: {reason}"
 
 
 async def test_who_speaks_plain_text_to_tls_is_told_so(issuer: Issuer, made: MakeFiles) -> None:
-    async with serving(made(issuer)) as where, GrpcTransport(where, PATIENCE) as network:
-        assert await one_line_of(card_of(network)) == (
-            f"no connection to {where}: it closed the connection; if it speaks TLS, name its "
-            "authority"
-        )
+    async with serving(made(issuer)) as where:
+        said = await why_none_is_served(where)
+    assert said.endswith("it closed the connection; if it speaks TLS, name its authority")
 
 
-@pytest.mark.parametrize("content", [None, b"", b"a key\n", b"\xff"])
+@pytest.mark.parametrize("content", [None, b"a key\n", b"\xff"])
 def test_an_authority_that_is_none_is_refused_before_anything_is_sent(
     content: bytes | None, tmp_path: Path
 ) -> None:
@@ -136,35 +122,18 @@ def test_an_authority_that_is_none_is_refused_before_anything_is_sent(
         AnalystClient("127.0.0.1:1", "token", authority=path)
 
 
-# -- certificates that are exchanged --------------------------------------------------------------
-
-
-async def shown_by(port: int | None) -> int:
-    """The serial number of the certificate that a new handshake gets."""
-
-    def look() -> int:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        context.set_alpn_protocols(["h2", "http/1.1"])
-        with (
-            socket.create_connection(("127.0.0.1", port or 0), timeout=PATIENCE) as plain,
-            context.wrap_socket(plain) as secret,
-        ):
-            shown = secret.getpeercert(binary_form=True)
-        assert shown
-        return x509.load_der_x509_certificate(shown).serial_number
-
-    return await asyncio.to_thread(look)
-
-
-def serial_of(tls: Tls) -> int:
-    return x509.load_pem_x509_certificate(tls.certificate.read_bytes()).serial_number
+async def shown_by(port: int | None) -> str:
+    """The certificate that a new handshake gets."""
+    place = ("127.0.0.1", port or 0)
+    return await asyncio.to_thread(ssl.get_server_certificate, place, timeout=PATIENCE)
 
 
 async def test_new_connections_get_the_new_certificate_and_old_ones_live_on(
     issuer: Issuer, authority: Path, made: MakeFiles
 ) -> None:
-    """By both doors, without a restart. Planted bug: files that are read once."""
+    """By both doors, without a restart; on this machine too, where a device would speak plain text
+    otherwise. Planted bug: files that are read once.
+    """
     tls = made(issuer)
     async with (
         running([Pieces()], tls.config(http=True)) as server,
@@ -172,12 +141,12 @@ async def test_new_connections_get_the_new_certificate_and_old_ones_live_on(
     ):
         doors = [server.port, server.http_port]
         await card_of(old)
-        first = serial_of(tls)
+        first = tls.certificate.read_text()
         assert [await shown_by(port) for port in doors] == [first] * 2
         made(issuer)
         await server.look()
-        assert [await shown_by(port) for port in doors] == [serial_of(tls)] * 2
-        assert first != serial_of(tls)
+        assert [await shown_by(port) for port in doors] == [tls.certificate.read_text()] * 2
+        assert first != tls.certificate.read_text()
         assert old.channel.get_state() is grpc.ChannelConnectivity.READY
         assert await card_of(old) == b"a card"
 
@@ -209,7 +178,6 @@ def replaced(tls: Tls, by: Issuer) -> None:
             lambda tls, by: tls.certificate.write_bytes(by.server(HERE)[0]),
             "is not that of the cert",
         ),
-        (lambda tls, _: os.truncate(tls.certificate, 100), "holds no certificate in PEM"),
         (damaged, "holds no certificate in PEM"),
         (of_no_kind, "holds no private key in PEM"),
         (lambda tls, _: tls.key.unlink(), "cannot be read: No such file or directory"),
@@ -263,11 +231,10 @@ async def test_a_timer_looks_at_the_files_and_says_what_is_wrong(
     assert "certificates_refused" in [each["event"] for each in lines.events]
 
 
-# -- the start ------------------------------------------------------------------------------------
-
-
-def test_a_certificate_that_names_no_host_is_refused(issuer: Issuer, made: MakeFiles) -> None:
+def test_a_pair_names_a_host_and_never_shows_its_key(issuer: Issuer, made: MakeFiles) -> None:
     """Planted bug: a server that starts, and that no device believes."""
+    files = made(issuer)
+    assert files.key.read_text().splitlines()[1] not in repr(read_pair(*files, NOW))
     with pytest.raises(AccessError, match="names no host: callers look at subjectAltName alone"):
         read_pair(*made(issuer, hosts=()), NOW)
 
@@ -316,6 +283,44 @@ def test_a_certificate_to_come_is_shown_from_its_beginning_on(
     assert (certificates.pair == old, len(told)) == (False, 1)
 
 
-def test_a_pair_never_shows_its_key(issuer: Issuer, made: MakeFiles) -> None:
-    files = made(issuer)
-    assert files[1].read_text().splitlines()[1] not in repr(read_pair(*files, NOW))
+def test_certificates_for_development_fit_together_and_keys_are_private(
+    run: Run, tmp_path: Path
+) -> None:
+    folder = tmp_path / "dev"
+    hosts = ("--host", "server.test", "--host", "127.0.0.1")
+    assert run("certs", folder, *hosts) == 0
+    modes = {path.name: path.stat().st_mode & 0o777 for path in folder.iterdir()}
+    assert modes["server.key"] == 0o600
+    authority, server = (
+        x509.load_pem_x509_certificate((folder / f"{name}.pem").read_bytes())
+        for name in ("authority", "server")
+    )
+    server.verify_directly_issued_by(authority)
+    assert isinstance(key := server.public_key(), ec.EllipticCurvePublicKey)
+    assert isinstance(key.curve, ec.SECP256R1)
+    assert not (folder / "authority.key").exists()  # which could sign for any host
+    names = server.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert list(names) == [
+        x509.DNSName("server.test"),
+        x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
+    ]
+
+
+def test_no_file_is_overwritten_and_then_none_is_made(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = tmp_path / "server.key"
+    key.write_text("mine")
+    assert run("certs", tmp_path) == 1
+    assert f"{key} is there already and was left alone" in capsys.readouterr().err
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize("host", ["localhost:7571", ""])
+def test_what_no_certificate_can_say_is_wrong_usage_and_makes_nothing(
+    host: str, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "dev"
+    assert run("certs", folder, "--host", host) == 2
+    assert "names or addresses, no ports" in " ".join(capsys.readouterr().err.split())
+    assert not folder.exists()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pytest
 from benchmarks.baselines.recommenders import ease, item_knn, popularity
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
@@ -35,22 +34,17 @@ def test_ndcg_counts_a_like_by_its_rank_and_against_the_best_order() -> None:
     assert_allclose(evaluate_rankings(ranked, matrix([0, 2])).ndcg, [expected])
 
 
-def test_ndcg_ends_at_ten_and_recall_at_twenty() -> None:
-    ranked = np.arange(30)[None]
-    met = evaluate_rankings(ranked, matrix([10, 19, 20, 29], n_items=30))
-    assert_allclose(met.ndcg, [0.0])
-    assert_allclose(met.recall, [2 / 4])
+def test_ndcg_ends_at_ten_and_recall_at_twenty_and_what_a_ranking_lacks_is_missed() -> None:
+    measures = evaluate_rankings(np.arange(30)[None], matrix([10, 19, 20, 29], n_items=30))
+    assert_allclose((measures.ndcg, measures.recall), [[0.0], [2 / 4]])
+    ranked = np.array([[3, NOTHING, NOTHING]])
+    assert_allclose(evaluate_rankings(ranked, matrix([0, 3])).recall, [1 / 2])
 
 
 def test_of_somebody_without_anything_held_out_nothing_is_known() -> None:
-    met = evaluate_rankings(np.array([[0, 1], [0, 1]]), matrix([0, 1], []))
-    assert_allclose(met.ndcg, [1.0, math.nan])
-    assert mean_with_error(met.ndcg).mean == 1.0
-
-
-def test_what_a_short_ranking_lacks_is_missed() -> None:
-    ranked = np.array([[3, NOTHING, NOTHING]])
-    assert_allclose(evaluate_rankings(ranked, matrix([0, 3])).recall, [1 / 2])
+    measures = evaluate_rankings(np.array([[0, 1], [0, 1]]), matrix([0, 1], []))
+    assert_allclose(measures.ndcg, [1.0, math.nan])
+    assert mean_with_error(measures.ndcg).mean == 1.0
 
 
 def test_the_best_come_first_and_ties_go_to_the_lower_item() -> None:
@@ -60,9 +54,8 @@ def test_the_best_come_first_and_ties_go_to_the_lower_item() -> None:
     assert_array_equal(rank_items(scores, np.array([4, 3, 1, 0, 2]))[0, 4:], [NOTHING])
 
 
-@pytest.mark.parametrize("levels", [3, 1000])
-def test_the_best_of_many_are_those_of_a_full_sort(levels: int) -> None:
-    scores = np.random.default_rng(levels).integers(levels, size=(40, 300)).astype(np.float64)
+def test_the_best_of_many_are_those_of_a_full_sort() -> None:
+    scores = np.random.default_rng(3).integers(30, size=(40, 300)).astype(np.float64)
     expected = np.argsort(-scores, axis=1, kind="stable")[:, :7]
     assert_array_equal(rank_items(scores, np.arange(300), depth=7), expected)
 
@@ -78,22 +71,16 @@ def test_ease_has_the_weights_of_its_formula_and_no_item_recommends_itself() -> 
 def test_nearest_items_are_by_the_cosine_of_those_who_like_them() -> None:
     likes = matrix([0, 1], [0, 1], [0, 2], [0], n_items=4)
     # n = 4, 2, 1, 0: cosines of item 0 are 2 / sqrt(8) and 1 / sqrt(4), and the latter is dropped.
-    scores = item_knn(gram_of(likes), 1)(matrix([0], n_items=4))
-    assert_allclose(scores, [[0, 2 / math.sqrt(8), 1 / 2, 0]])
-    assert_allclose(
-        item_knn(gram_of(likes), 1)(matrix([1], n_items=4)), [[1 / math.sqrt(2), 0, 0, 0]]
-    )
+    scores = item_knn(gram_of(likes), 1)(matrix([0], [1], n_items=4))
+    expected = [[0, 2 / math.sqrt(8), 1 / 2, 0], [1 / math.sqrt(2), 0, 0, 0]]
+    assert_allclose(scores, expected)
 
 
-def test_items_that_a_person_has_seen_are_not_ranked() -> None:
-    seen = matrix([0, 1, 2], [])
-    people = HeldOutPeople(matrix([0], []), seen, matrix([3], [0]))
+def test_items_that_a_person_has_seen_are_not_ranked_nor_others_than_are_held() -> None:
+    people = HeldOutPeople(matrix([0], []), matrix([0, 1, 2], []), matrix([3], [0]))
     ranked = people.rank(popularity(matrix([0, 1, 2, 3])))
     assert set(ranked[0].tolist()) == {3, 4, 5, NOTHING}
     assert ranked[1, 0] == 0
-
-
-def test_some_items_alone_are_ranked_where_only_they_are_held() -> None:
     people = HeldOutPeople(matrix([0]), matrix([0]), matrix([1, 4]))
     ranked = people.rank(popularity(matrix([1], [1, 2], [2, 3, 4])), np.array([2, 4]))
     assert_array_equal(ranked, [[2, 4]])

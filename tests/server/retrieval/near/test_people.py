@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,19 +12,10 @@ from near_world import EARTH, INLAND, ISLANDS, LINE, signal_at
 from scipy.ndimage import gaussian_filter
 
 from askew.noise.hexagonal import HexagonalLattice
-from askew.protocol.signal import Signal
 from askew.spaces.map import LEAST_COSINE, Area, MapNoise, MapSpace, MetricSpace
 from askew_server.collections.model import Towns
 from askew_server.retrieval import density as density_module
-from askew_server.retrieval.density import (
-    ITEMS,
-    SAMPLES,
-    TOWNS,
-    WIDE,
-    ByDensity,
-    ByNoise,
-    Density,
-)
+from askew_server.retrieval.density import ITEMS, SAMPLES, TOWNS, WIDE, ByDensity, ByNoise, Density
 from askew_server.retrieval.index import frame_of
 
 TOWN = Fraction(277, 1000)
@@ -40,18 +32,13 @@ EVERYWHERE = np.array([[48.0, 8.0], [50.0, 11.0]])
 EVEN = 1 - TOWNS - ITEMS
 
 
-def plane(degrees: np.ndarray, signal: Signal) -> np.ndarray:
-    """Differences of degrees (latitude, longitude) as kilometers of the device's plane."""
-    cosine = signal.map_noise.cosine / 65536
-    return np.column_stack([degrees[:, 1] * 111.31 * cosine, degrees[:, 0] * 110.57])
-
-
 def test_people_by_the_noise_alone_have_its_mean_distance_in_every_direction() -> None:
     """Planted bug: the radius of a Laplace law on the line, which is half as long."""
     signal = signal_at(49.0, 9.0, MapNoise.in_region(TOWN, INLAND))
     people, shares = ByNoise(INLAND_FRAME).sample(signal)
     assert set(shares.tolist()) == {1 / len(people)}
-    moved = plane(people - INLAND_FRAME.aim(signal), signal)
+    north, east = (people - INLAND_FRAME.aim(signal)).T
+    moved = np.column_stack([east * 111.31 * signal.map_noise.cosine / 65536, north * 110.57])
     away = np.hypot(*moved.T)
     # The mean of |w| on the edges of the hexagon, times the mean 2 of a Gamma(2) law.
     corners = np.array([(1, 0), (0.5, 13 / 15), (-0.5, 13 / 15)])
@@ -116,17 +103,6 @@ def test_a_density_is_of_towns_items_and_what_is_even() -> None:
     assert found == pytest.approx([EVEN / 4 + each for each in expected], abs=0.01)
 
 
-def test_a_town_across_180_degrees_is_where_it_is() -> None:
-    """Planted bug: longitudes taken as plain numbers."""
-    frame = frame_of(MapSpace(ISLANDS))
-    density = Density.of_towns(frame, towns_at((-18.0, -179.9, 1e5)), ISLAND)
-    signal = signal_at(-18.0, 179.9, MapNoise.in_region(TOWN, ISLANDS))
-    people, shares = ByDensity(frame, density).sample(signal)
-    order = people[:, 1].argsort()
-    middle = order[np.searchsorted(shares[order].cumsum(), 0.5)]
-    assert people[middle, 1] == pytest.approx(4.08, abs=0.03)  # degrees east of 176
-
-
 @pytest.mark.parametrize("where", [179.97, -179.97])
 def test_the_whole_earth_has_no_seam(where: float) -> None:
     """Planted bug: longitudes are clamped at 180 degrees, so nobody is expected beyond."""
@@ -152,21 +128,14 @@ def bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("bounded")
 @pytest.mark.parametrize(
-    "space",
-    [
-        LINE,
-        MapSpace(Area(50.0, 10.0, 50.001, 10.001)),
-        MapSpace(Area(52.0, 13.0, 52.7, 13.8)),
-    ],
-    ids=["line", "campus", "city"],
+    "space", [LINE, MapSpace(Area(50.0, 10.0, 50.001, 10.001))], ids=["line", "campus"]
 )
 def test_towns_in_a_narrow_space_are_spread_by_bounded_work(space: MetricSpace) -> None:
     """Planted bug: work that grows with the width of a town in cells, so that a server of one
     campus never starts.
     """
     frame = frame_of(space)
-    low = np.array([52.0, 13.0] if frame.norm == 2 and frame.extent[0] > 0.1 else [50.0, 10.0])
-    middle = frame.extent / 2 + (low if frame.norm == 2 else 0.0)
+    middle = frame.extent / 2 + (np.array([50.0, 10.0]) if frame.norm == 2 else 0.0)
     towns = Towns(middle[None], np.array([1e7]), "made up")
     density = Density.of_towns(frame, towns, middle[None])
     _, _, people = density.window(frame.extent / 2, frame.extent)
@@ -188,19 +157,15 @@ def test_wide_laws_are_normal_and_those_wider_than_the_space_are_even() -> None:
     np.testing.assert_allclose(even, 1 / 4096, rtol=0.01)
 
 
-def hostile_laws() -> list[MapNoise]:
-    exponents, rates, cosines = (0, 7, 20), (1, 64, 4096), (LEAST_COSINE, 30_000, 65_535)
-    return [MapNoise(HexagonalLattice(e, q), c) for e in exponents for q in rates for c in cosines]
-
-
-@pytest.mark.parametrize("area", [INLAND, ISLANDS, EARTH], ids=lambda area: area.words)
+@pytest.mark.parametrize("area", [ISLANDS, EARTH], ids=lambda area: area.words)
 def test_any_law_and_any_position_get_finite_people_inside_by_bounded_work(area: Area) -> None:
     """Planted bug: a window without a limit, which a device's tiny epsilon makes huge."""
     frame = frame_of(MapSpace(area))
     middle = (area.south + area.north) / 2
     items = np.array([[middle, area.west + 1]])
     density = Density.of_towns(frame, towns_at((middle, area.west + 1, 1e5)), items)
-    for noise in hostile_laws():
+    for exponent, rate, cosine in product((0, 20), (1, 4096), (LEAST_COSINE, 65_535)):
+        noise = MapNoise(HexagonalLattice(exponent, rate), cosine)
         for place in [(middle, area.west), (-90.0, 0.0), (90.0, 180.0), (0.0, -180.0)]:
             signal = signal_at(*place, noise)
             reach = np.full((1, 2), 6 / frame.epsilon(signal))

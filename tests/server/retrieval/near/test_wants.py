@@ -129,11 +129,12 @@ def test_what_is_unknown_is_worth_nothing_to_whoever_wants_it() -> None:
     points = positions(index, wants.size)
     items = np.arange(5)
     costs = wants.costs(index.distances(points, items), items, 10.0)
-    assert np.isfinite(costs).all()
-    assert (costs.min() >= 0, costs[wants.size :].max() <= 10) == (True, True)
-    assert (costs[wants.size :][: len(wants._rate), 0] == 10).all()
-    opened = costs[wants.size + len(wants._rate) :][: len(wants._bit) // 2]
-    assert ((opened[:, [0, 2, 3, 4]] == 10).all(), (opened[:, 1] == 0).all()) == (True, True)
+    assert costs.min() >= 0
+    costs = costs[wants.size :]
+    assert costs.max() <= 10
+    assert (costs[: len(wants._rate), 0] == 10).all()
+    opened = costs[len(wants._rate) :][: len(wants._bit) // 2]
+    assert (opened == [10, 0, 10, 10, 10]).all()
     cheap = Wants(index, [Want("price", 0.1, rate=1.0)], {"price": columns["price"]})
     at_hand = cheap.costs(np.zeros((cheap.size, 3), np.float32), np.array([0, 1, 4]), 10.0)
     assert at_hand[-1].tolist() == [10, 0, 2]
@@ -141,8 +142,7 @@ def test_what_is_unknown_is_worth_nothing_to_whoever_wants_it() -> None:
     assert len(set(rule.choose(noisy(INLAND, places(INLAND, 1), TOWN)[0], 3).tolist())) == 3
 
 
-@pytest.mark.parametrize(("name", "want"), [("price", "cheap"), ("terrace", ""), ("kind", "")])
-def test_a_want_of_another_kind_of_column_is_refused(name: str, want: str) -> None:
-    wanted = Want(name, 0.1, want, rate=0.0 if want else 1.0)
-    with pytest.raises(OutOfRange):
-        Wants(INDEX, [wanted], COLUMNS)
+def test_a_want_of_another_kind_of_column_is_refused() -> None:
+    for want in (Want("price", 0.1, "cheap"), Want("kind", 0.1, rate=1.0)):
+        with pytest.raises(OutOfRange):
+            Wants(INDEX, [want], COLUMNS)

@@ -8,14 +8,17 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import reduce
 from operator import getitem
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from safetensors import SafetensorError
 from safetensors.numpy import load as decode
 from safetensors.numpy import save as encode
 
@@ -31,7 +34,8 @@ NAN, INF = float("nan"), float("inf")
 SURROGATE = "\ud800"  # half a character, which JSON can spell and UTF-8 cannot
 
 Arrays = dict[str, NDArray[Any]]
-FILES = ("manifest.json", "card.binpb", "arrays.safetensors", "items.json")
+ARRAYS, ITEMS = "arrays.safetensors", "items.json"
+FILES = ("manifest.json", "card.binpb", ARRAYS, ITEMS)
 
 
 def refusal(directory: Path) -> str:
@@ -42,72 +46,51 @@ def refusal(directory: Path) -> str:
     return str(caught.value)
 
 
-def digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
 def forge(
     directory: Path,
-    *,
-    arrays: Arrays | bytes | None = None,
-    items: list[Any] | None = None,
+    files: Mapping[str, bytes] = MappingProxyType({}),
     card: Callable[[pb.GetModelCardResponse], object] = lambda _: None,
-    manifest: Mapping[str, object] | None = None,
+    manifest: Mapping[str, object] = MappingProxyType({}),
 ) -> None:
     """Change a saved model and make every digest, and the catalog's version, fit the change.
 
     manifest: maps dotted paths to values, and wins over what would fit.
     """
+    for name, data in files.items():
+        (directory / name).write_bytes(data)
     fields: dict[str, Any] = json.loads((directory / "manifest.json").read_bytes())
-    if items is not None:
-        rows = ",\n".join(map(json.dumps, items))
-        (directory / "items.json").write_text(f"[{rows}]")
-    if isinstance(arrays, bytes):
-        (directory / "arrays.safetensors").write_bytes(arrays)
-    elif arrays is not None:
-        (directory / "arrays.safetensors").write_bytes(encode(arrays))
-        fields["shapes"] = {name: list(array.shape) for name, array in arrays.items()}
     message = pb.GetModelCardResponse.FromString((directory / "card.binpb").read_bytes())
-    if not isinstance(arrays, bytes) and (version := catalog_version(directory)):
-        message.catalog_version = bytes.fromhex(version)
+    with suppress(KeyError, TypeError, ValueError, OverflowError, SafetensorError):
+        arrays = decode((directory / ARRAYS).read_bytes())
+        fields["shapes"] = {name: list(array.shape) for name, array in arrays.items()}
+        items = json.loads((directory / ITEMS).read_text())
+        message.catalog_version = catalog_version(arrays, items)
     card(message)
     (directory / "card.binpb").write_bytes(message.SerializeToString())
     for name in FILES[1:]:
         data = (directory / name).read_bytes()
-        fields["files"][name] = {"bytes": len(data), "sha256": digest(data)}
-    for path, value in (manifest or {}).items():
+        digest = hashlib.sha256(data).hexdigest()
+        fields["files"][name] = {"bytes": len(data), "sha256": digest}
+    for path, value in manifest.items():
         *way, name = path.split(".")
         reduce(getitem, way, fields)[name] = value
     del fields["sha256"]
-    fields["sha256"] = digest(json.dumps(fields, sort_keys=True).encode())
+    signed = json.dumps(fields, sort_keys=True).encode()
+    fields["sha256"] = hashlib.sha256(signed).hexdigest()
     (directory / "manifest.json").write_text(json.dumps(fields))
 
 
-def catalog_version(directory: Path) -> str | None:
+def catalog_version(arrays: Arrays, items: list[list[Any]]) -> bytes:
     """As the catalog's own, where these items and arrays have one at all."""
-    items = json.loads((directory / "items.json").read_text())
-    arrays = decode((directory / "arrays.safetensors").read_bytes())
-    try:
-        lines = "\n".join(repr((title, year, tuple(genres))) for _, title, year, genres in items)
-        numbers = b"".join(arrays[name].astype("<f4").tobytes() for name in ("vectors", "boosts"))
-        shared_slate = tuple(arrays["shared_slate"].tolist())
-    except (KeyError, TypeError, ValueError, OverflowError):
-        return None
-    shape = repr(arrays["vectors"].shape).encode()
-    return digest(shape + lines.encode() + numbers + repr(shared_slate).encode())[:32]
+    lines = "\n".join(repr((title, year, tuple(genres))) for _, title, year, genres in items)
+    numbers = b"".join(arrays[name].astype("<f4").tobytes() for name in ("vectors", "boosts"))
+    shape, slate = repr(arrays["vectors"].shape), repr(tuple(arrays["shared_slate"].tolist()))
+    text = shape.encode() + lines.encode() + numbers + slate.encode()
+    return hashlib.sha256(text).digest()[:16]
 
 
-def same(expected: ItemModel, actual: ItemModel) -> bool:
-    return (
-        expected.card == actual.card
-        and expected.catalog.version == actual.catalog.version
-        and tuple(expected.keys) == tuple(actual.keys)
-        and expected.training == actual.training
-        and dict(expected.counts) == dict(actual.counts)
-    )
-
-
-# -- there and back --------------------------------------------------------------------------------
+def plain(model: ItemModel) -> object:
+    return model.card, model.catalog.version, model.keys, model.training, dict(model.counts)
 
 
 def test_a_saved_model_is_the_model_that_is_loaded(tmp_path: Path, model: ItemModel) -> None:
@@ -115,7 +98,7 @@ def test_a_saved_model_is_the_model_that_is_loaded(tmp_path: Path, model: ItemMo
     artifact.save(model, tmp_path / "a" / "b" / "model")
     assert {path.name for path in (tmp_path / "a" / "b" / "model").iterdir()} == {*FILES}
     loaded = artifact.load(tmp_path / "a" / "b" / "model")
-    assert same(model, loaded)
+    assert plain(model) == plain(loaded)
     assert model.catalog.items == loaded.catalog.items
     assert model.catalog.shared_slate == loaded.catalog.shared_slate
     np.testing.assert_array_equal(model.catalog.vectors, loaded.catalog.vectors, strict=True)
@@ -127,24 +110,19 @@ def test_a_model_trained_with_whole_numbers_is_loaded(tmp_path: Path, table: Rat
     options = TrainingOptions(min_ratings=5, like_from=4)
     trained = train(table, {}, options, source="whole numbers")
     artifact.save(trained, tmp_path / "whole")
-    assert same(trained, artifact.load(tmp_path / "whole"))
+    assert plain(trained) == plain(artifact.load(tmp_path / "whole"))
 
 
-@pytest.mark.parametrize("taken", ["a file", "a directory", "a dangling link"])
+@pytest.mark.parametrize("take", [Path.mkdir, lambda path: path.symlink_to("nowhere")])
 def test_a_name_that_is_taken_is_refused_and_what_is_there_stays(
-    tmp_path: Path, model: ItemModel, taken: str
+    tmp_path: Path, model: ItemModel, take: Callable[[Path], None]
 ) -> None:
     path = tmp_path / "model"
-    if taken == "a file":
-        path.touch()
-    elif taken == "a directory":
-        path.mkdir()
-    else:
-        path.symlink_to("nowhere")
-    before = path.lstat()
+    take(path)
+    before = path.lstat().st_ino
     with pytest.raises(ArtifactError, match="already exists"):
         artifact.save(model, path)
-    assert (path.lstat().st_ino, path.lstat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+    assert path.lstat().st_ino == before
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -165,39 +143,8 @@ def test_a_disk_that_fills_up_leaves_nothing_behind(
     assert not list(tmp_path.iterdir())
 
 
-# -- damage ----------------------------------------------------------------------------------------
-
-
-DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
-    "missing": (lambda path: None, "cannot be read: No such file or directory"),
-    "a directory": (Path.mkdir, ""),
-    "a link to itself": (
-        lambda path: path.symlink_to(path.name),
-        "cannot be read: Too many levels of symbolic links",
-    ),
-    # A pipe would block for ever, and a device such as /dev/zero never ends; both say size 0.
-    "no regular file": (lambda path: path.symlink_to("/dev/null"), "regular file"),
-    "other bytes": (lambda path: path.write_bytes(b"{}"), ""),
-}
-
-
 @pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize(("damage", "words"), DAMAGE.values(), ids=DAMAGE)
-def test_a_damaged_file_is_refused_by_its_name(
-    directory: Path,
-    name: str,
-    damage: Callable[[Path], object],
-    words: str,
-) -> None:
-    (directory / name).unlink()
-    damage(directory / name)
-    said = refusal(directory)
-    assert words in said
-    assert name in said or name == "manifest.json"
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_a_file_over_the_limit_is_refused_before_it_is_read(
+def test_a_file_that_is_gone_or_over_its_limit_is_refused_before_it_is_read(
     directory: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     size = (directory / name).stat().st_size
@@ -205,6 +152,11 @@ def test_a_file_over_the_limit_is_refused_before_it_is_read(
     assert artifact.load(directory)
     monkeypatch.setitem(artifact._LIMITS, name, size - 1)
     assert f"{name} has {size} bytes, the limit is {size - 1}" in refusal(directory)
+    (directory / name).unlink()
+    assert f"{name} cannot be read: No such file or directory" in refusal(directory)
+    # A pipe would block for ever, and a device such as /dev/zero never ends; both say size 0.
+    (directory / name).symlink_to("/dev/null")
+    assert f"{name} is no regular file" in refusal(directory)
 
 
 @pytest.mark.parametrize("name", FILES[1:])
@@ -238,21 +190,12 @@ def test_a_flipped_bit_is_refused(directory: Path) -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [
-        b"",
-        b'{"schema_version": ' + b"1" * 5000 + b"}",
-        b"{}",
-        b"[" * 100_000,
-        b"\xff\xfe\x00",
-    ],
-    ids=range(5),
+    [b'{"schema_version": ' + b"1" * 5000 + b"}", b"{}", b"[" * 100_000, b"\xff\xfe\x00"],
+    ids=range(4),
 )
 def test_a_manifest_that_is_none_is_refused(directory: Path, data: bytes) -> None:
     (directory / "manifest.json").write_bytes(data)
     assert "manifest" in refusal(directory)
-
-
-# -- forgeries ------------------------------------------------------------------------------------
 
 
 def arrays_of(model: ItemModel) -> Arrays:
@@ -264,21 +207,23 @@ def arrays_of(model: ItemModel) -> Arrays:
     }
 
 
-def items_of(model: ItemModel) -> list[list[Any]]:
+def items_of(model: ItemModel, *first: object) -> bytes:
+    """The file of the items, of which the first are others."""
     pairs = zip(model.keys, model.catalog.items, strict=True)
-    return [[key, item.title, item.year, list(item.genres)] for key, item in pairs]
+    rows = [[key, item.title, item.year, list(item.genres)] for key, item in pairs]
+    lines = ",\n".join(map(json.dumps, [*first, *rows[len(first) :]]))
+    return f"[{lines}]".encode()
 
 
 def test_a_forgery_that_is_a_proper_model_is_loaded(directory: Path, model: ItemModel) -> None:
     """Digests find damage. They are no signature, and the documentation says so. And where the
     forger changes nothing, it is the model: no refusal below is the forger's fault.
     """
-    items = items_of(model)
-    forge(directory, arrays=arrays_of(model), items=items)
+    forge(directory, {ARRAYS: encode(arrays_of(model)), ITEMS: items_of(model)})
     loaded = artifact.load(directory)
     assert (model.card, model.catalog.version) == (loaded.card, loaded.catalog.version)
-    items[0][1] = "Another title"
-    forge(directory, items=items, card=lambda card: setattr(card.space, "unit", 2.5))
+    items = items_of(model, ["key 0", "Another title", 1950, []])
+    forge(directory, {ITEMS: items}, lambda card: setattr(card.space, "unit", 2.5))
     loaded = artifact.load(directory)
     expected = ("Another title", 2.5)
     assert expected == (loaded.catalog.items[0].title, loaded.card.space.encoder.unit)
@@ -287,11 +232,8 @@ def test_a_forgery_that_is_a_proper_model_is_loaded(directory: Path, model: Item
 FORGED_MANIFESTS: dict[str, tuple[str, object]] = {
     "training of another kind": ("training", [1, 2]),
     "a training parameter out of range": ("training.seed", -1),
-    "a negative number of people": ("counts.people", -1),
     "a number that is true": ("shapes.boosts", [True]),
-    "a digest of one file only": ("files", {"items.json": {"sha256": "0" * 64}}),
     "a card that is not named": ("files", {}),
-    "another kind": ("kind", "metric"),
     "a field more": ("more", 1),
 }
 
@@ -310,17 +252,11 @@ def one_item_less(card: pb.GetModelCardResponse) -> None:
 UNKNOWN_FIELD = b"\xfa\x3e\x03abc"  # number 1007, as a card of another version may have one
 FORGED_CARDS: dict[str, tuple[Callable[[pb.GetModelCardResponse], object], str]] = {
     "a clip of zero": (lambda c: setattr(c.space, "clip", 0.0), "clip"),
-    "an escape sequence": (lambda c: setattr(c, "source", "\x1b[2J"), "the source of a model"),
     "collections": (lambda c: c.metric_space.region.SetInParent(), "collections of places"),
     "another catalog": (lambda c: setattr(c, "catalog_version", bytes(16)), "not the one"),
-    "an item more": (lambda c: setattr(c, "n_items", 25), "not the one"),
     "an item less": (one_item_less, "not the one"),
     "an unknown field": (
         lambda c: c.MergeFromString(UNKNOWN_FIELD),
-        "has unknown or missing fields",
-    ),
-    "a field of the other kind": (
-        lambda c: c.collections.add(name="x"),
         "has unknown or missing fields",
     ),
     "other factors": (fewer_factors, "another ranking dimension"),
@@ -336,40 +272,26 @@ def with_number(name: str, value: float) -> Callable[[Arrays], Arrays]:
 
 
 FORGED_ARRAYS: dict[str, Callable[[Arrays], Arrays | bytes]] = {
-    "a pickle": lambda _: (
-        b"\x80\x04\x95\x1d\x00\x00\x00\x00\x00\x00\x00\x8c\x05posix\x8c\x06system\x93."
-    ),
-    **{
-        f"{value:g} in {name}": with_number(name, value)
-        for name in ("vectors", "boosts")
-        for value in (NAN, INF, 1e30)
-    },
+    "a pickle": lambda _: b"\x80\x04\x95\x0c" + bytes(7) + b"\x8c\x02os\x8c\x06system\x93.",
+    "NaN in vectors": with_number("vectors", NAN),
+    "a vector of no size": with_number("vectors", 1e30),
+    "an infinite boost": with_number("boosts", INF),
     "a boost of nothing": with_number("boosts", 0.0),
     "float64 vectors": lambda a: {**a, "vectors": a["vectors"].astype(np.float64)},
     "an item too few": lambda a: {**a, "vectors": a["vectors"][:-1].copy()},
     "a coordinate too many": lambda a: {**a, "vectors": np.hstack([a["vectors"]] * 2)},
-    "vectors left out": lambda a: {name: a[name] for name in ("boosts", "shared_slate")},
     "a boost too few": lambda a: {**a, "boosts": a["boosts"][:-1].copy()},
     "an array of another name": lambda a: {**a, "more": np.zeros(1, np.float32)},
     "the shared slate left out": lambda a: {name: a[name] for name in ("vectors", "boosts")},
-    "vectors that codes cannot say": lambda a: {
-        **a,
-        "vectors": np.full((24, 4), 0.013, np.float32),
-    },
+    "no codes": lambda a: {**a, "vectors": np.full((24, 4), 0.013, np.float32)},
     "an item twice in the shared slate": lambda a: {**a, "shared_slate": np.array([1, 1])},
-    "an item beyond the catalog": lambda a: {**a, "shared_slate": np.array([24])},
     "a shared slate of fractions": lambda a: {**a, "shared_slate": np.array([1.5, 2.5])},
 }
 
 
 FORGED_ITEMS: dict[str, object] = {
-    "a title too long": ["key 0", "x" * 501, 1999, []],
-    "a title with an escape sequence": ["key 0", "\x1b[2J", 1999, []],
     "a title with half a character": ["key 0", SURROGATE, 1999, []],
-    "a year that is text": ["key 0", "Alien", "1979", []],
     "a year of zero": ["key 0", "Alien", 0, []],
-    "a year beyond 32 bits": ["key 0", "Alien", 2**32, []],
-    "a genre with an escape sequence": ["key 0", "Alien", 1979, ["\x1b[2J"]],
     "a field too many": ["key 0", "Alien", 1979, [], 5],
     "a key that another item has": ["key 1", "Alien", 1979, []],
 }
@@ -394,19 +316,18 @@ def test_a_forged_card_is_refused(
 def test_forged_arrays_are_refused(
     directory: Path, model: ItemModel, change: Callable[[Arrays], Arrays | bytes]
 ) -> None:
-    forge(directory, arrays=change(arrays_of(model)))
+    arrays = change(arrays_of(model))
+    forge(directory, {ARRAYS: arrays if isinstance(arrays, bytes) else encode(arrays)})
     assert refusal(directory)
 
 
-def test_shapes_that_differ_from_the_manifest_are_refused(
-    directory: Path, model: ItemModel
-) -> None:
-    forge(directory, arrays=arrays_of(model), manifest={"shapes.vectors": [24, 3]})
+def test_shapes_that_differ_from_the_manifest_are_refused(directory: Path) -> None:
+    forge(directory, manifest={"shapes.vectors": [24, 3]})
     assert "does not have the shapes that its manifest names" in refusal(directory)
 
 
 @pytest.mark.parametrize("item", FORGED_ITEMS.values(), ids=FORGED_ITEMS)
 def test_a_forged_item_is_refused(directory: Path, model: ItemModel, item: object) -> None:
     """Every digest and version fits, so that only the item itself can be refused."""
-    forge(directory, items=[item, *items_of(model)[1:]])
+    forge(directory, {ITEMS: items_of(model, item)})
     assert refusal(directory)

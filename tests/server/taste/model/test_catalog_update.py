@@ -27,7 +27,6 @@ from askew_server.retrieval.snapshot import Retriever
 from askew_server.taste.model import ItemModel, train, update
 from askew_server.taste.options import TrainingOptions
 
-NAN = float("nan")
 Matrix = NDArray[np.float64]
 TableOf = Callable[[Matrix], RatingTable]
 SETTINGS = ClientSettings(k=4, rating_lifetime_cap=Fraction(100))
@@ -39,7 +38,7 @@ def changed_table(table_of: TableOf, matrix: Matrix) -> RatingTable:
     of item 0.
     """
     later = np.column_stack([matrix, np.where(np.nan_to_num(matrix[:, 0]) >= 4, 5.0, 2.0)])
-    later[:, [2, 7]] = NAN
+    later[:, [2, 7]] = np.nan
     return table_of(later)
 
 
@@ -56,11 +55,10 @@ def test_items_come_and_go_and_the_others_keep_their_vectors(
     assert updated.card.source == "ratings of 60 people, later"
     assert set(model.keys) - set(updated.keys) == {"key 2", "key 7"}
     assert set(updated.keys) - set(model.keys) == {"key 24"}
-    for place, key in enumerate(updated.keys):
-        if key in model.keys:
-            old = model.keys.index(key)
-            assert updated.catalog.items[place] == model.catalog.items[old]
-            assert np.array_equal(updated.catalog.vectors[place], model.catalog.vectors[old])
+    for key in set(updated.keys) & set(model.keys):
+        new, old = updated.keys.index(key), model.keys.index(key)
+        assert updated.catalog.items[new] == model.catalog.items[old]
+        assert np.array_equal(updated.catalog.vectors[new], model.catalog.vectors[old])
 
 
 def test_a_new_item_lies_where_its_fans_other_favorites_lie(
@@ -98,20 +96,15 @@ def test_a_device_with_a_stored_signal_pays_nothing_for_a_new_catalog(
     assert len(store.entries()) == 1
 
 
-@pytest.mark.parametrize(
-    ("ratings", "message"),
-    [
-        (np.full((9, 24), 9.0), "ratings must be between 1 and 5"),
-        (np.full((9, 24), 3.0), "nobody of 9 people gave 4 or more"),
-        (np.full((3, 24), 5.0), "to any of 0 items"),
-    ],
-    ids=["off the scale", "no likes", "too few ratings"],
-)
 def test_ratings_that_make_no_catalog_are_refused(
-    model: ItemModel, table: RatingTable, table_of: TableOf, ratings: Matrix, message: str
+    model: ItemModel, table: RatingTable, table_of: TableOf
 ) -> None:
-    with pytest.raises(DataError, match=message):
-        update(model, table_of(ratings), {}, source="bad")
     others = replace(table, item_keys=tuple(f"other {i:02}" for i in range(24)))
-    with pytest.raises(DataError, match="none of these items is in the model"):
-        update(model, others, {}, source="others")
+    for ratings, reason in (
+        (table_of(np.full((9, 24), 9.0)), "ratings must be between 1 and 5"),
+        (table_of(np.full((9, 24), 3.0)), "nobody of 9 people gave 4 or more"),
+        (table_of(np.full((3, 24), 5.0)), "to any of 0 items"),
+        (others, "none of these items is in the model"),
+    ):
+        with pytest.raises(DataError, match=reason):
+            update(model, ratings, {}, source="bad")

@@ -34,15 +34,12 @@ PLANE = TrainingOptions(dimension=2, min_ratings=5, least_likes=4)
 LINE = TrainingOptions(dimension=1, min_ratings=1, least_likes=1)
 
 
-def ratings_of(matrix: Matrix, person: int) -> dict[int, float]:
-    """What one person rated, by item."""
-    stars = matrix[person].tolist()
-    return {item: rating for item, rating in enumerate(stars) if not math.isnan(rating)}
-
-
 def profiles_of(model: ItemModel, matrix: Matrix) -> list[Profile]:
     """The people of a matrix as their own devices see them."""
-    everybody = (ratings_of(matrix, person) for person in range(len(matrix)))
+    everybody = [
+        {item: rating for item, rating in enumerate(row) if not math.isnan(rating)}
+        for row in matrix.tolist()
+    ]
     return [fold_in(own, model.catalog.vectors, model.card.space) for own in everybody if own]
 
 
@@ -60,16 +57,14 @@ def test_scores_are_those_of_ease(model: ItemModel, matrix: Matrix) -> None:
     assert np.corrcoef(ours.ravel(), exact.ravel())[0, 1] > 0.85
 
 
-@pytest.mark.parametrize("dimension", [1, 2, 3])
 def test_the_unit_of_distance_is_the_median_between_two_people(
-    table: RatingTable, matrix: Matrix, dimension: int
+    model: ItemModel, matrix: Matrix
 ) -> None:
     """All 1,770 pairs of people with all their ratings, against 20,000 pairs of snapshots of them.
 
     Within 15 %: snapshots have fifth fewer likes. Training is deterministic, so this cannot fail by
     chance later. Planted bug: the mean for the median, or distances in the plane of tastes.
     """
-    model = train(table, {}, replace(PLANE, dimension=dimension), source="unit")
     points = np.array([profile.point for profile in profiles_of(model, matrix)])
     median = float(np.median(pdist(points, "cityblock")))
     assert model.card.median_distance == pytest.approx(median, rel=0.15)
@@ -112,15 +107,11 @@ def test_a_profile_folded_in_on_the_device_is_the_servers_own_taste(
     np.testing.assert_allclose(tastes.vectors, expected, rtol=1e-6, atol=1e-9)
 
 
-# -- the shared slate -----------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
+@pytest.fixture
 def tastes(table: RatingTable, model: ItemModel) -> Tastes:
     """The people of the small matrix, with four fifths of their ratings."""
     people = histories_of(table, np.arange(24), model.card.space.scale)
-    shown = sample_profiles(people, 0)
-    return fold_in_people(shown, model.catalog.vectors, least_likes=4)
+    return fold_in_people(sample_profiles(people, 0), model.catalog.vectors, least_likes=4)
 
 
 def worth(tastes: Tastes, scoring: NDArray[np.float32], slate: list[int]) -> float:
@@ -129,7 +120,7 @@ def worth(tastes: Tastes, scoring: NDArray[np.float32], slate: list[int]) -> flo
     return float(np.maximum(scores_of[:, slate], 0).max(axis=1).mean())
 
 
-@pytest.mark.parametrize("held", [0, 1, 6, 20])
+@pytest.mark.parametrize("held", [0, 6])
 def test_the_shared_slate_is_greedy_for_what_it_adds_to_items_that_are_held(
     model: ItemModel, tastes: Tastes, held: int
 ) -> None:
@@ -148,17 +139,15 @@ def test_the_shared_slate_is_greedy_for_what_it_adds_to_items_that_are_held(
 def test_large_catalogs_choose_from_a_pool_and_many_people_from_a_sample(
     model: ItemModel, tastes: Tastes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scoring = model.catalog.scoring
-    whole = slates.shared_slate(tastes, scoring, np.random.default_rng(0))
+    def slate() -> tuple[int, ...]:
+        return slates.shared_slate(tastes, model.catalog.scoring, np.random.default_rng(0))
+
+    whole = slate()
     monkeypatch.setattr(slates, "_CHUNK", 7)
-    assert slates.shared_slate(tastes, scoring, np.random.default_rng(0)) == whole
+    assert slate() == whole
     monkeypatch.setattr(slates, "_POOL", 6)
     monkeypatch.setattr(slates, "_MEASURED_PEOPLE", 20)
-    pooled = slates.shared_slate(tastes, scoring, np.random.default_rng(0))
-    assert len(pooled) == len(set(pooled)) == 6
-
-
-# -- which items ----------------------------------------------------------------------------------
+    assert len(slate()) == len({*slate()}) == 6
 
 
 def test_items_with_too_few_ratings_are_left_out(table_of: TableOf, matrix: Matrix) -> None:
@@ -167,10 +156,8 @@ def test_items_with_too_few_ratings_are_left_out(table_of: TableOf, matrix: Matr
     for item, kept in ((3, 10), (8, 9), (20, 0)):
         fewer[np.flatnonzero(~np.isnan(matrix[:, item]))[kept:], item] = NAN
     model = train(table_of(fewer), {}, TrainingOptions(min_ratings=10), source="few")
-    expected = [f"key {i}" for i in range(24) if i not in (8, 20)]
-    assert expected == list(model.keys)
-    assert [f"item {key}" for key in expected] == [item.label for item in model.catalog.items]
-    assert 22 == model.card.n_items == len(model.catalog.vectors)
+    assert list(model.keys) == [f"key {i}" for i in range(24) if i not in (8, 20)]
+    assert [f"item {key}" for key in model.keys] == [item.label for item in model.catalog.items]
 
 
 def test_items_carry_what_the_items_file_says_or_else_their_keys(model: ItemModel) -> None:
@@ -180,12 +167,7 @@ def test_items_carry_what_the_items_file_says_or_else_their_keys(model: ItemMode
     assert catalog_items((marks,), {marks: titled(marks)}) == (Item("Amelie", 2001),)
 
 
-def test_the_model_says_what_it_was_trained_on_and_how_it_serves(
-    model: ItemModel, matrix: Matrix
-) -> None:
-    likes = int((np.nan_to_num(matrix) >= 4).sum())
-    ratings = int((~np.isnan(matrix)).sum())
-    assert (round(likes, -2), round(ratings, -2)) == (300, 1000)
+def test_the_model_says_what_it_was_trained_on_and_how_it_serves(model: ItemModel) -> None:
     assert model.counts == {"people": 100, "ratings": 1000, "likes": 300}
     chosen = model.training
     assert chosen == replace(PLANE, ranking_dimension=23, penalty=chosen.penalty, neighbors=0)
@@ -194,16 +176,12 @@ def test_the_model_says_what_it_was_trained_on_and_how_it_serves(
     assert model.card.space.scale == RatingScale(1.0, 5.0, 4.0)
 
 
-TITLES = [
-    ("Heat (1995)", Item("Heat", 1995, ("Drama",))),
-    ("100\u00a0% Wolf", Item("100 % Wolf", None, ("Drama",))),  # a no-break space
-    ("Su\u00adspiria", Item("Su\u00adspiria", None, ("Drama",))),  # a soft hyphen
-    ("Alien \u202efdp", Item("Alien fdp", None, ("Drama",))),  # a direction override
-    ("\u200b", Item("?", None, ("Drama",))),
-    ("Ben-Hur (0000)", Item("Ben-Hur", None, ("Drama",))),
-    ("Far Away (9999)", Item("Far Away", 9999, ("Drama",))),
-    ("x" * 500, Item("x" * 500, None, ("Drama",))),
-]
+TITLES = {  # a year, a direction override, nothing that shows, a year that is none
+    "Heat (1995)": ("Heat", 1995),
+    "Alien \u202efdp": ("Alien fdp", None),
+    "\u200b": ("?", None),
+    "Ben-Hur (0000)": ("Ben-Hur", None),
+}
 
 
 def test_a_title_that_the_loader_accepts_is_one_that_the_device_accepts(
@@ -211,15 +189,12 @@ def test_a_title_that_the_loader_accepts_is_one_that_the_device_accepts(
 ) -> None:
     """Or one odd row of an items file would make the whole server useless to every device."""
     path = tmp_path / "items.csv"
-    lines = [f"key {at},{title},Drama\n" for at, (title, _) in enumerate(TITLES)]
-    path.write_text("item,title,genres\n" + "".join(lines))
+    lines = [f"key {at},{title}\n" for at, title in enumerate(TITLES)]
+    path.write_text("item,title\n" + "".join(lines))
     rows, _ = read_items(path)
     model = train(table, rows, PLANE, source="titles")
     _, received = catalog_from_body(catalog_to_bytes(model.card, model.catalog)[HEAD_BYTES:])
-    assert list(received.items[: len(TITLES)]) == [item for _, item in TITLES]
-
-
-# -- too little to learn from ---------------------------------------------------------------------
+    assert [(item.title, item.year) for item in received.items[:4]] == [*TITLES.values()]
 
 
 ALIKE = [[1.0, 5.0, 1.0, 1.0, 1.0]]  # snapshots differ by what they leave out: nobody stands out
@@ -230,7 +205,6 @@ ALIKE = [[1.0, 5.0, 1.0, 1.0, 1.0]]  # snapshots differ by what they leave out: 
 @pytest.mark.parametrize(
     ("ratings", "options", "message"),
     [
-        (np.array([[1.0, 5.0, 3.0]]), LINE, "1 people and 3 items"),
         (np.array([[1.0], [5.0], [3.0]]), LINE, "3 people and 1 items"),
         (np.eye(2) + 1, replace(LINE, dimension=2), "do not make 2 dimensions"),
         (np.full((10, 5), 2.0), replace(LINE, min_ratings=11), "every rating is 2"),
@@ -259,18 +233,17 @@ def test_people_held_out_who_like_nothing_are_named_as_the_cause(
         train(table_of(some), {}, PLANE, source="held out")
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        *(("k", 0), ("neighbors", 33), ("min_ratings", 0), ("seed", -1), ("seed", 2**32)),
-        *(("dimension", 0), ("dimension", 17), ("ranking_dimension", 1)),
-        *(("ranking_dimension", 257), ("penalty", 0.0), ("penalty", NAN)),
-        *(("least_likes", 0), ("least_likes", 10_001), ("counts", 0.0), ("counts", math.inf)),
-    ],
-)
-def test_a_training_option_out_of_range_is_refused(name: str, value: object) -> None:
-    """Before any data is read; the last two are what the decomposition cannot take."""
-    changed: dict[str, Any] = {name: value}
+WRONG = """
+k=0 neighbors=33 min_ratings=0 seed=-1 seed=4294967296 dimension=0 dimension=17 least_likes=10001
+ranking_dimension=1 ranking_dimension=257 penalty=0.0 penalty=nan counts=0.0 counts=inf
+"""
+
+
+@pytest.mark.parametrize("option", WRONG.split())
+def test_a_training_option_out_of_range_is_refused(option: str) -> None:
+    """Before any data is read."""
+    name, _, value = option.partition("=")
+    changed: dict[str, Any] = {name: int(value) if value.lstrip("-").isdigit() else float(value)}
     with pytest.raises(ParameterError) as caught:
         TrainingOptions(**changed)
     assert name in caught.value.name

@@ -18,7 +18,6 @@ from askew_server.taste.options import TrainingOptions
 from askew_server.taste.space_fit import rating_scale_of
 
 Run = Callable[..., int]
-SMALL = "--min-ratings 5"
 
 
 def play_counts(n_people: int = 120, n_items: int = 40) -> list[tuple[str, str, int]]:
@@ -33,17 +32,16 @@ def play_counts(n_people: int = 120, n_items: int = 40) -> list[tuple[str, str, 
     return rows
 
 
-def written(path: Path, rows: list[tuple[str, str, int]]) -> Path:
+def write(path: Path, rows: list[tuple[str, str, int]]) -> None:
     path.write_text("user,item,rating\n" + "".join(f"{u},{i},{n}\n" for u, i, n in rows))
-    return path
 
 
 def test_counts_train_with_every_row_and_without_an_items_file(
     tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rows = play_counts()
-    path, out = written(tmp_path / "plays.csv", rows), tmp_path / "model"
-    options = ["--counts", *SMALL.split()]
+    rows, path, out = play_counts(), tmp_path / "plays.csv", tmp_path / "model"
+    write(path, rows)
+    options = ["--counts", "--min-ratings", 5]
     assert run("train", "--ratings", path, "--out", out, *options) == 0
     shown = capsys.readouterr()
     assert "bad rows" not in shown.err
@@ -52,7 +50,7 @@ def test_counts_train_with_every_row_and_without_an_items_file(
     assert model.card.space.scale == RatingScale(0.0, 1.0, 1.0)
     assert model.counts["likes"] == model.counts["ratings"]
     assert model.catalog.items[0].label == "Band 0 (1960)"
-    options += ["--like-from", "100"]
+    options += ["--like-from", 100]
     assert run("train", "--ratings", path, "--out", tmp_path / "fewer", *options) == 0
     fewer = artifact.load(tmp_path / "fewer")
     assert (fewer.training.counts, fewer.training.like_from) == (100.0, None)
@@ -62,24 +60,21 @@ def test_counts_train_with_every_row_and_without_an_items_file(
 def test_an_update_of_such_a_model_reads_counts_and_keeps_the_titles(
     tmp_path: Path, run: Run
 ) -> None:
-    path, old, new = (tmp_path / name for name in ("plays.csv", "model", "model-2"))
-    written(path, play_counts())
-    items = tmp_path / "items.csv"
-    items.write_text(
-        "item,title\n" + "".join(f"Band {i} ({1960 + i}),Name {i}\n" for i in range(40))
-    )
-    options = ["--counts", "--items", items, *SMALL.split()]
+    path, items, old, new = (tmp_path / name for name in ("plays.csv", "items.csv", "a", "b"))
+    titles = "".join(f"Band {i} ({1960 + i}),Name {i}\n" for i in range(40))
+    items.write_text("item,title\n" + titles)
+    write(path, play_counts())
+    options = ["--counts", "--items", items, "--min-ratings", 5]
     assert run("train", "--ratings", path, "--out", old, *options) == 0
-    written(path, [*play_counts(), *((f"person {p}", "Band 99 (1999)", 4000) for p in range(60))])
+    write(path, [*play_counts(), *((f"person {p}", "Band 99 (1999)", 4000) for p in range(60))])
     assert run("update", "--model", old, "--ratings", path, "--out", new) == 0
     labels = {item.label for item in artifact.load(new).catalog.items}
     assert labels == {*(f"Name {i}" for i in range(40)), "Band 99 (1999)"}
 
 
 def table_of(ratings: list[float]) -> RatingTable:
-    count = len(ratings)
-    keys = tuple(map(str, range(count)))
-    return RatingTable(np.arange(count), np.arange(count), np.array(ratings), count, keys)
+    own = np.arange(len(ratings))
+    return RatingTable(own, own, np.array(ratings), len(own), tuple(map(str, own)))
 
 
 def test_a_scale_on_which_hardly_anything_is_a_like_is_refused_by_default() -> None:

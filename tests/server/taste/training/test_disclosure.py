@@ -8,25 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, replace
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from askew.errors import ParameterError
 from askew_server.demo.simulation import films, simulate
 from askew_server.ratings import RatingTable
 from askew_server.taste import artifact
-from askew_server.taste.item_vectors import (
-    FittedItems,
-    GivenVectors,
-    learn_vectors,
-    often_rated,
-)
+from askew_server.taste.item_vectors import FittedItems, GivenVectors, learn_vectors
 from askew_server.taste.model import ItemModel, train
 from askew_server.taste.options import (
     TrainingOptions,
@@ -34,10 +29,10 @@ from askew_server.taste.options import (
     like_classes,
     round_to_one_digit,
 )
-from askew_server.taste.people import fold_in_people, histories_of, sample_profiles
+from askew_server.taste.people import fold_in_people, sample_profiles
 from askew_server.taste.shared_slate import put_default_items_first, shared_slate
-from askew_server.taste.space_fit import rating_scale_of
 
+Parts = NDArray[np.float64]
 PEOPLE = 500
 OPTIONS = TrainingOptions(dimension=2, ranking_dimension=8, min_ratings=5, like_from=4.0)
 NEWCOMERS = range(PEOPLE, PEOPLE + 20)
@@ -63,46 +58,28 @@ def trained() -> ItemModel:
     return train(people(), {}, OPTIONS, source="ratings")
 
 
-def fixed(model: ItemModel) -> GivenVectors:
-    """The items and vectors of a model."""
-    catalog, space = model.catalog, model.card.space
-    keys = tuple(model.keys)
-    return GivenVectors(keys, catalog.vectors, space.scale, catalog.boosts, space.scales)
+def fixed(step: int = 1) -> GivenVectors:
+    """The items and vectors of `trained`; with the step -1 from the last one to the first."""
+    catalog, space = trained().catalog, trained().card.space
+    vectors, boosts = catalog.vectors[::step].copy(), catalog.boosts[::step].copy()
+    return GivenVectors(tuple(trained().keys[::step]), vectors, space.scale, boosts, space.scales)
 
 
-def likes_of(newcomer: int) -> set[str]:
-    table = everybody()
-    own = (table.person == newcomer) & (table.rating >= 4)
-    return {table.item_keys[item] for item in table.item[own]} & set(trained().keys)
-
-
-# -- coarse ----------------------------------------------------------------------------------------
-
-
-def test_a_class_of_likes_begins_at_each_power_of_four() -> None:
+def test_likes_are_told_by_classes_and_how_many_there_are_by_one_digit() -> None:
     likes = np.array([0, 1, 3, 4, 15, 16, 63, 64, 4095, 4096])
     assert like_classes(likes).tolist() == [1, 1, 1, 4, 4, 16, 16, 64, 1024, 4096]
-
-
-def test_how_many_there_are_is_told_by_one_digit() -> None:
-    counts = {100: "100", 949: "900", 960: "1,000", 6040: "6,000", 1_000_209: "1,000,000"}
-    assert [count_in_words(count) for count in counts] == [f"about {n}" for n in counts.values()]
-    assert [count_in_words(count) for count in (1, 99)] == ["fewer than 100"] * 2
-    assert list(map(round_to_one_digit, (1, 6040))) == [100, 6000]
+    words = {1: "fewer than 100", 99: "fewer than 100", 100: "about 100", 949: "about 900"}
+    words |= {960: "about 1,000", 6040: "about 6,000", 1_000_209: "about 1,000,000"}
+    assert {count: count_in_words(count) for count in words} == words
 
 
 def test_figures_are_told_in_thousandths() -> None:
     """Planted bug: figures to the last bit, in which one person of those held out shows."""
-    numbers = [
-        number
-        for column in trained().figures.values()
-        for figure in column.values()
-        for estimate in astuple(figure)
-        for number in estimate
-    ]
+    figures = [astuple(each) for column in trained().figures.values() for each in column.values()]
+    numbers = np.array(figures).ravel()
     assert len(numbers) == 4 * (6 + 6 + 1)
-    assert numbers == [round(number, 3) for number in numbers]
-    assert any(numbers)
+    assert numbers.tolist() == numbers.round(3).tolist()
+    assert numbers.any()
 
 
 def test_no_exact_number_of_people_ratings_or_likes_is_in_a_model(
@@ -116,8 +93,7 @@ def test_no_exact_number_of_people_ratings_or_likes_is_in_a_model(
     titles = [f"i{i},Film {i}" for i in range(len(table.item_keys))]
     (tmp_path / "items.csv").write_text("\n".join(["item,title", *titles]) + "\n")
     files = ("--ratings", tmp_path / "ratings.csv", "--items", tmp_path / "items.csv")
-    likes = int((table.rating >= 3.875).sum())  # scale of .5 to 5
-    exact = {499, len(table), likes}
+    exact = {499, len(table), int((table.rating >= 3.875).sum())}  # on a scale of .5 to 5
     assert run("train", *files, "--out", tmp_path / "a") == 0
     assert run("update", *files, "--model", tmp_path / "a", "--out", tmp_path / "b") == 0
     for name in ("a", "b"):
@@ -127,32 +103,19 @@ def test_no_exact_number_of_people_ratings_or_likes_is_in_a_model(
         numbers = re.findall(r"(?<![\w.])[\d,]*\d(?![\w.])", said)
         assert not exact & {int(number.replace(",", "")) for number in numbers}
         # Items that few rated are left out, so what is counted is no number of the files.
-        assert model.counts == {
-            what: round_to_one_digit(count) for what, count in model.counts.items()
-        }
+        assert [*map(round_to_one_digit, model.counts.values())] == [*model.counts.values()]
         assert model.counts["people"] == 500
 
 
-# -- what the operator is told ---------------------------------------------------------------------
-
-
-def overlap(marks: NDArray[np.float64], newcomer: int) -> float:
-    """The part of the newcomer's likes among as many items of the largest numbers."""
-    likes = likes_of(newcomer)
-    largest = np.argsort(-marks, kind="stable")[: len(likes)]
-    return len(likes & {trained().keys[i] for i in largest}) / len(likes)
-
-
-@dataclass(frozen=True)
-class Published:
+class Published(NamedTuple):
     """What all devices have of a model: vectors, boosts, pairs of neighbors, (n, n), and the place
     of each item in the order of the default items and in the shared slate, (2, n).
     """
 
     vectors: NDArray[np.float32]
     boosts: NDArray[np.float32]
-    pairs: NDArray[np.float64]
-    places: NDArray[np.float64]
+    pairs: Parts
+    places: Parts
 
 
 def published(table: RatingTable) -> Published:
@@ -167,7 +130,7 @@ def published(table: RatingTable) -> Published:
     return Published(fitted.vectors, fitted.boosts, listed + listed.T, places_of(fitted))
 
 
-def places_of(fitted: FittedItems) -> NDArray[np.float64]:
+def places_of(fitted: FittedItems) -> Parts:
     """By training itself, for devices that hold ten items."""
     fewer = replace(fitted.options, default_items=10)
     ordered, held = put_default_items_first(replace(fitted, options=fewer), {})
@@ -180,7 +143,7 @@ def places_of(fitted: FittedItems) -> NDArray[np.float64]:
     return places
 
 
-def marks_of(before: Published, after: Published) -> dict[str, list[NDArray[np.float64]]]:
+def marks_of(before: Published, after: Published) -> dict[str, list[Parts]]:
     """Each attack on all that is served together: its marks of the items, in some versions."""
     first, second = (one.vectors.astype(np.float64) for one in (before, after))
     left, _, right = np.linalg.svd(first.T @ second)
@@ -202,29 +165,24 @@ def marks_of(before: Published, after: Published) -> dict[str, list[NDArray[np.f
     }
 
 
-Parts = NDArray[np.float64]
-
-
 @cache
 def given_back() -> dict[str, Parts]:
-    """What each attack gives back of the likes of each newcomer, in its best version."""
-    before = published(people(None))
-    results: dict[str, list[float]] = {}
+    """The part of each newcomer's likes among as many items of the largest marks, by each attack in
+    its best version.
+    """
+    before, table, keys = published(people(None)), everybody(), trained().keys
+    results: dict[str, list[float]] = {name: [] for name in WRITTEN}
     for newcomer in NEWCOMERS:
+        own = (table.person == newcomer) & (table.rating >= 4)
+        likes = {table.item_keys[item] for item in table.item[own]} & set(keys)
         for name, marks in marks_of(before, published(people(newcomer))).items():
-            results.setdefault(name, []).append(max(overlap(parts, newcomer) for parts in marks))
+            largest = [np.argsort(-each, kind="stable")[: len(likes)] for each in marks]
+            parts = [len(likes & {keys[i] for i in items}) / len(likes) for items in largest]
+            results[name].append(max(parts))
     return {name: np.array(parts) for name, parts in results.items()}
 
 
-def error_of(parts: Parts) -> float:
-    """The standard error of a mean over the newcomers."""
-    return float(parts.std(ddof=1) / np.sqrt(len(parts)))
-
-
-SAME = 0.012
-"""By how much a figure may differ where another BLAS rounds otherwise: a like of four people."""
-
-
+SAME = 0.012  # a like of four people: a figure may differ so where another BLAS rounds otherwise
 WRITTEN = {  # the mean of the parts of likes that come back, and its standard error
     "outer product": (0.20, 0.03),
     "rows": (0.13, 0.02),
@@ -241,36 +199,21 @@ def test_each_attack_on_two_trainings_gives_back_what_is_written_here() -> None:
     for attack, (share, error) in WRITTEN.items():
         parts = given_back()[attack]
         assert parts.mean() == pytest.approx(share, abs=SAME), attack
-        assert error_of(parts) == pytest.approx(error, abs=SAME), attack
-
-
-def test_whoever_names_the_most_liked_items_knows_a_ninth_of_somebodys_likes() -> None:
-    """Without a second training, and so of somebody who is in none."""
-    liked = np.asarray(likes_in(people()).sum(axis=0), dtype=np.float64)
-    parts = np.array([overlap(liked, newcomer) for newcomer in NEWCOMERS])
-    assert parts.mean() == pytest.approx(0.11, abs=SAME)
-    assert error_of(parts) == pytest.approx(0.02, abs=SAME)
-
-
-def likes_in(table: RatingTable) -> csr_array:
-    kept = often_rated(table, OPTIONS.min_ratings)
-    return histories_of(table, kept, rating_scale_of(table, None)).likes
+        standard_error = parts.std(ddof=1) / np.sqrt(len(parts))
+        assert standard_error == pytest.approx(error, abs=SAME), attack
 
 
 def test_vectors_that_were_there_before_tell_nothing_of_a_newcomer() -> None:
     """Items and vectors stay to the bit; boosts change by a class of likes at most."""
-    old_vectors = fixed(trained())
-    models = [
-        train(people(n), {}, OPTIONS, source="s", vectors=old_vectors) for n in (None, PEOPLE + 3)
-    ]
-    before, after = (model.catalog for model in models)
-    assert models[0].keys == models[1].keys == trained().keys
-    assert (
-        before.vectors.tobytes() == after.vectors.tobytes() == trained().catalog.vectors.tobytes()
+    before, after = (
+        train(people(newcomer), {}, OPTIONS, source="s", vectors=fixed())
+        for newcomer in (None, PEOPLE + 3)
     )
-    assert (before.boosts != after.boosts).sum() <= 2
-    assert models[0].card.source == models[1].card.source
-    assert models[0].counts == models[1].counts
+    for model in (before, after):
+        assert model.keys == trained().keys
+        assert np.array_equal(model.catalog.vectors, trained().catalog.vectors)
+    assert (before.catalog.boosts != after.catalog.boosts).sum() <= 2
+    assert (before.card.source, before.counts) == (after.card.source, after.counts)
 
 
 def test_a_model_on_given_vectors_still_serves_every_item_of_them() -> None:
@@ -278,19 +221,15 @@ def test_a_model_on_given_vectors_still_serves_every_item_of_them() -> None:
 
     Planted bug: columns of the table for columns of the model.
     """
-    table, backwards = people(), trained().keys[::-1]
-    names = tuple("another" if key == backwards[4] else key for key in table.item_keys)
-    others = RatingTable(table.person, table.item, table.rating, PEOPLE, names)
-    catalog, space = trained().catalog, trained().card.space
-    vectors, boosts = catalog.vectors[::-1].copy(), catalog.boosts[::-1].copy()
-    old_vectors = GivenVectors(tuple(backwards), vectors, space.scale, boosts, space.scales)
-    model = train(others, {}, OPTIONS, source="s", vectors=old_vectors)
-    assert model.keys == backwards
+    table, backwards = people(), fixed(-1)
+    names = tuple("another" if key == backwards.keys[4] else key for key in table.item_keys)
+    model = train(replace(table, item_keys=names), {}, OPTIONS, source="s", vectors=backwards)
+    assert tuple(model.keys) == backwards.keys
     assert model.training.ranking_dimension == 8
-    assert model.catalog.boosts.tolist() == boosts.tolist()
+    assert model.catalog.boosts.tolist() == trained().catalog.boosts[::-1].tolist()
 
 
 def test_another_scale_than_that_of_the_given_vectors_is_refused() -> None:
-    old_vectors = fixed(trained())
+    vectors, options = fixed(), replace(OPTIONS, like_from=3.0)
     with pytest.raises(ParameterError, match="as in the model that the vectors are from"):
-        train(people(), {}, replace(OPTIONS, like_from=3.0), source="s", vectors=old_vectors)
+        train(people(), {}, options, source="s", vectors=vectors)

@@ -37,14 +37,6 @@ LIKES = likes_of(N_PEOPLE, N_ITEMS)
 GRAM = ease.gram_of(LIKES)
 
 
-def scores_of_ease(gram: NDArray[np.float64], penalty: float) -> NDArray[np.float64]:
-    """B, by its definition."""
-    inverse = np.linalg.inv(gram + penalty * np.eye(len(gram)))
-    weights = -inverse / np.diag(inverse)
-    np.fill_diagonal(weights, 0)
-    return weights
-
-
 def scores_of(factors: ease.Factors) -> NDArray[np.float64]:
     """What a like of each item (row) gives each item."""
     return factors.vectors @ (factors.vectors * factors.boosts[:, None]).T
@@ -65,17 +57,6 @@ def test_of_all_that_is_positive_nothing_is_lost() -> None:
     ours = scores_of(ease.fit(GRAM, PENALTY, rank))
     ratio = ours[exact != 0] / exact[exact != 0]
     assert ratio == pytest.approx(np.full(len(ratio), ratio[0]), rel=1e-6)
-
-
-@pytest.mark.parametrize(("rank", "least"), [(16, 0.7), (64, 0.8)])
-def test_a_few_dimensions_say_most_of_ease(rank: int, least: float) -> None:
-    """Of what people's likes give the items that they do not like."""
-    others = LIKES.toarray() == 0
-    ours, exact = (
-        (LIKES @ scores)[others]
-        for scores in (scores_of(ease.fit(GRAM, PENALTY, rank)), scores_of_ease(GRAM, PENALTY))
-    )
-    assert np.corrcoef(ours, exact)[0, 1] > least
 
 
 def test_what_is_large_is_found_without_a_matrix_of_items_by_items() -> None:
@@ -106,9 +87,6 @@ def test_likes_without_structure_are_refused() -> None:
         ease.fit(np.zeros((5, 5)), 10.0, 2)
 
 
-# -- neighbors -------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def of_few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neighbors of however few people."""
@@ -134,8 +112,7 @@ def test_neighbors_are_the_largest_that_vectors_leave() -> None:
     every = ease.neighbor_pairs(factors.inverse, factors.scale, factors.vectors, N_ITEMS)
     assert (every + every.T).toarray() == pytest.approx(np.maximum(left, 0))
     few = ease.neighbor_pairs(factors.inverse, factors.scale, factors.vectors, 3)
-    assert np.bincount(few.row).max() == 3
-    assert few.data.max() == left.max()
+    assert (np.bincount(few.row).max(), few.data.max()) == (3, left.max())
     pairs = {frozenset(pair) for pair in zip(few.row.tolist(), few.col.tolist(), strict=True)}
     assert len(pairs) == few.nnz
     assert few.data.sum() > 0.9 * np.sort(left[np.triu_indices(N_ITEMS)])[-len(pairs) :].sum()
@@ -155,8 +132,8 @@ def test_neighbors_are_taken_where_people_held_out_gain_and_what_is_given_is_not
 
 
 def test_an_item_has_as_many_neighbors_as_its_bytes_leave_room_for() -> None:
-    counts = [item_vectors.neighbors_beside(rank) for rank in (8, 64, 100, 128, 256)]
-    assert counts == [13, 13, 6, 0, 0]
+    counts = [item_vectors.neighbors_beside(rank) for rank in (64, 100, 128)]
+    assert counts == [13, 6, 0]
 
 
 @pytest.mark.usefixtures("of_few")
@@ -168,11 +145,9 @@ def test_the_figures_of_local_are_of_what_devices_rank() -> None:
     catalog, space = model.catalog, model.card.space
     assert catalog.neighbors is not None
     rng = np.random.default_rng(1)
-    seen = csr_array((rng.random((60, len(catalog))) < 0.3).astype(np.float64))
-    liked = seen.copy()
-    liked.data = (rng.random(seen.nnz) < 0.5).astype(np.float64)
-    liked.eliminate_zeros()
-    people = split_ratings(Histories(liked, seen), 0)
+    seen = (rng.random((60, len(catalog))) < 0.3).astype(np.float64)
+    liked = seen * (rng.random(seen.shape) < 0.5)
+    people = split_ratings(Histories(csr_array(liked), csr_array(seen)), 0)
     group = Evaluation.of(*people, space.encoder, catalog)
     ranked, changed = group.people.rank(group.whole_scorer), 0
     for row in range(len(group.people)):

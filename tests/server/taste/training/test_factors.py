@@ -11,11 +11,7 @@ from askew_server.demo.simulation import films, simulate
 from askew_server.taste import ease, people
 from askew_server.taste.item_vectors import learn_vectors
 from askew_server.taste.options import TrainingOptions
-from askew_server.taste.people import (
-    Histories,
-    fold_in_people,
-    sample_profiles,
-)
+from askew_server.taste.people import Histories, fold_in_people, sample_profiles
 from askew_server.taste.space_fit import round_vectors
 
 SEED, WORD = 5, 2**64
@@ -39,7 +35,7 @@ def shown(items: list[int]) -> list[int]:
     return [item for item, word in words.items() if scrambled(word ^ own) < 0.8 * WORD]
 
 
-@pytest.mark.parametrize("at_once", [1, 7, 100, 10**6])
+@pytest.mark.parametrize("at_once", [7, 10**6])
 def test_a_profile_is_what_the_rule_leaves_of_each_person(
     at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -56,19 +52,7 @@ def test_a_profile_is_what_the_rule_leaves_of_each_person(
     assert np.array_equal((LIKES * mask)[some], profiles.likes.toarray())
 
 
-RNG = np.random.default_rng(16)
-VECTORS = RNG.normal(size=(500, 12)).astype(np.float32)
-# People lean one way, as they do, and differ a little in all others.
-TASTES = RNG.normal(size=(2000, 12)) * np.linspace(1, 0.2, 12) + 3 * RNG.normal(size=12)
-
-
-def test_scores_keep_closer_than_by_nearest_codes() -> None:
-    """Of people whom the rounding did not see. Tastes that lean one way make good a lot."""
-    others = RNG.normal(size=(2000, 12)) * np.linspace(1, 0.2, 12) + TASTES.mean(axis=0)
-    vectors, _ = round_vectors(TASTES, VECTORS)
-    nearest = rounded(VECTORS, scales_of(VECTORS))
-    ours, plain = (np.mean((others @ (v - VECTORS).T) ** 2) for v in (vectors, nearest))
-    assert ours < 0.2 * plain
+VECTORS = np.random.default_rng(16).normal(size=(500, 12)).astype(np.float32)
 
 
 def test_without_a_direction_that_matters_it_is_nearest_rounding() -> None:
@@ -78,11 +62,11 @@ def test_without_a_direction_that_matters_it_is_nearest_rounding() -> None:
     np.testing.assert_array_equal(vectors, rounded(VECTORS, scales))
 
 
-@pytest.mark.parametrize("tastes", [np.zeros((3, 12)), np.eye(1, 12)])
-def test_people_who_tell_nothing_or_little_are_enough(tastes: np.ndarray) -> None:
-    vectors, scales = round_vectors(tastes, VECTORS)
-    assert np.isfinite(vectors).all()
-    assert encode(vectors, scales).size
+def test_people_who_tell_nothing_or_little_are_enough() -> None:
+    for tastes in (np.zeros((3, 12)), np.eye(1, 12)):
+        vectors, scales = round_vectors(tastes, VECTORS)
+        assert np.isfinite(vectors).all()
+        assert encode(vectors, scales).size
 
 
 def test_training_keeps_scores_closer_than_nearest_codes_would() -> None:

@@ -18,13 +18,16 @@ from askew.spaces.vectors import RatingScale
 from askew_server.demo.simulation import films, simulate
 from askew_server.ratings import ItemRow
 from askew_server.taste import artifact, imported_vectors
-from askew_server.taste.imported_vectors import match_items, whiten_vectors
+from askew_server.taste.imported_vectors import match_items, simulate_likes_of_users, whiten_vectors
 from askew_server.taste.item_vectors import often_rated
 from askew_server.taste.model import ItemModel, import_model
 from askew_server.taste.options import TrainingOptions
 from askew_server.taste.people import histories_of
 from askew_server.taste.space_fit import rating_scale_of
 
+Matrix = NDArray[np.float64]
+Run = Callable[..., int]
+DIMENSION = 16
 ROWS = {key: ItemRow(f"Film {key}", None, ()) for key in ("7", "100", "x", "3")}
 NUMBERS = np.arange(8.0).reshape(4, 2)
 
@@ -43,47 +46,34 @@ def test_vectors_are_matched_by_their_keys_or_else_in_the_order_of_the_rows(
     assert match_items(NUMBERS[:2], ("x", "7"), ROWS, n_rejected=5)[1] == ("7", "x")
 
 
-def test_a_vector_without_a_row_is_refused_by_name() -> None:
-    keys = ("x", "8", "7", "9")
+def test_vectors_that_match_no_rows_and_users_of_another_geometry_are_refused() -> None:
+    """Rows that were left out leave no order to rely on."""
     with pytest.raises(DataError, match=r"2 of 4 vectors have no row .* first is of '8'"):
-        match_items(NUMBERS, keys, ROWS)
-
-
-@pytest.mark.parametrize(("count", "rejected"), [(3, 0), (4, 1), (3, 1)])
-def test_rows_that_were_left_out_leave_no_order_to_rely_on(count: int, rejected: int) -> None:
-    with pytest.raises(DataError, match="give the vectors `keys`"):
-        match_items(NUMBERS[:count], None, ROWS, rejected)
-
-
-def test_users_of_another_geometry_are_refused() -> None:
-    rng = np.random.default_rng(0)
-    assert len(imported_vectors.simulate_likes_of_users(np.ones((9, 2)), NUMBERS, rng))
+        match_items(NUMBERS, ("x", "8", "7", "9"), ROWS)
+    for count, rejected in ((3, 0), (4, 1)):
+        with pytest.raises(DataError, match="give the vectors `keys`"):
+            match_items(NUMBERS[:count], None, ROWS, rejected)
     with pytest.raises(DataError, match="user vectors have 3 numbers, item vectors 2"):
-        imported_vectors.simulate_likes_of_users(np.ones((9, 3)), NUMBERS, rng)
+        simulate_likes_of_users(np.ones((9, 3)), NUMBERS, np.random.default_rng(0))
 
 
 RNG = np.random.default_rng(16)
 # Of uneven lengths and leaning one way, as factors do.
 VECTORS = RNG.normal(size=(40, 6)) * [9, 3, 2, 1, 1, 0.2] + [5, 0, 0, 0, 0, 0]
-LIKED = [3, 8, 8 + 9, 31]
-
-
-def device_scores(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
-    """What a device makes of likes, before any factor that all items share."""
-    wide = vectors.astype(np.float64)
-    scores: NDArray[np.float64] = wide @ wide[LIKED].sum(axis=0)
-    return scores
+LIKED = [3, 8, 17, 31]
 
 
 def test_a_device_folds_in_by_ridge_regression_on_the_given_vectors() -> None:
+    """But for a factor that all items share."""
     gram = VECTORS.T @ VECTORS
     ridge = np.trace(gram) / len(gram) * np.eye(len(gram))
     person = np.linalg.solve(gram + ridge, VECTORS[LIKED].sum(axis=0))
-    scores = device_scores(whiten_vectors(VECTORS))
+    white = whiten_vectors(VECTORS).astype(np.float64)
+    scores = white @ white[LIKED].sum(axis=0)
     np.testing.assert_allclose(scores, VECTORS @ person, atol=1e-6)
 
 
-@pytest.mark.parametrize("length", [1e-200, 1e-3, 1e6, 1e200])
+@pytest.mark.parametrize("length", [1e-200, 1e200])
 def test_the_unit_of_the_given_vectors_does_not_matter(length: float) -> None:
     """Nor is any number beyond a device's limits."""
     vectors = whiten_vectors(length * VECTORS)
@@ -106,15 +96,14 @@ USERS = RNG.normal(size=(700, 5))
 
 
 def test_nobody_likes_a_thing_twice_and_lengths_are_log_uniform_from_20_to_150() -> None:
-    simulate = imported_vectors.simulate_likes_of_users
-    likes = simulate(USERS, SIMULATED_FROM, np.random.default_rng(0))
+    likes = simulate_likes_of_users(USERS, SIMULATED_FROM, np.random.default_rng(0))
     assert len(np.unique(likes, axis=0)) == len(likes)
     lengths = np.bincount(likes[:, 0])
     assert len(lengths) == len(USERS)
     assert 20 <= lengths.min() < 25
     assert 140 < lengths.max() <= 150
     assert abs(np.log(lengths).mean() - np.log([20, 151]).mean()) < 0.1
-    many = simulate(np.tile(USERS, (7, 1)), SIMULATED_FROM, np.random.default_rng(0))
+    many = simulate_likes_of_users(np.tile(USERS, (7, 1)), SIMULATED_FROM, np.random.default_rng(0))
     assert int(many[:, 0].max()) + 1 == imported_vectors.MOST_PEOPLE
 
 
@@ -122,7 +111,7 @@ def test_one_like_is_drawn_with_the_odds_that_the_page_states() -> None:
     """Three items, so that histories have one like each: a softmax of scores over .3 deviations."""
     items, user = np.array([[1.0], [0.9], [0.5]]), 2.0
     users = np.full((4000, 1), user)
-    likes = imported_vectors.simulate_likes_of_users(users, items, np.random.default_rng(3))
+    likes = simulate_likes_of_users(users, items, np.random.default_rng(3))
     scores = user * items[:, 0]
     odds = np.exp(scores / (0.3 * scores.std()))
     expected = odds / odds.sum() * len(users)
@@ -141,12 +130,6 @@ def test_made_up_people_are_like_items_by_their_squared_length() -> None:
     assert chisquare(np.bincount(likes[:, 1]), expected).pvalue > 1e-3
 
 
-# -- models ---------------------------------------------------------------------------------------
-
-Run = Callable[..., int]
-DIMENSION = 16
-
-
 @pytest.fixture
 def few_people(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fifth of the usual number, so that a model is made in a second."""
@@ -154,7 +137,7 @@ def few_people(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @cache
-def learned() -> tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.float64]]:
+def learned() -> tuple[tuple[str, ...], Matrix, Matrix]:
     """Keys, and vectors of items and of users: a truncated SVD of likes of the demo's people."""
     table = simulate(films())
     kept = often_rated(table, 20)
@@ -166,18 +149,14 @@ def learned() -> tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.float64]
     return keys, items[:DIMENSION].T * roots, users[:, :DIMENSION] * roots
 
 
-Matrix = NDArray[np.float64]
-
-
 def imported(vectors: Matrix, keys: tuple[str, ...], users: Matrix | None = None) -> ItemModel:
     """The command's model."""
     rows = {key: ItemRow(key, None, ()) for key in learned()[0]}
     training = TrainingOptions(ranking_dimension=MAX_RANKING_DIMENSION)
     scale = RatingScale.between(1, 5)
+    matched = match_items(vectors, keys, rows)
     with threadpool_limits(1):
-        return import_model(*match_items(vectors, keys, rows), rows, training, scale, people=users)[
-            0
-        ]
+        return import_model(*matched, rows, training, scale, people=users)[0]
 
 
 @pytest.mark.usefixtures("few_people")

@@ -42,11 +42,9 @@ def none(matrix: Matrix, _: str) -> Matrix:
 
 def liked(newcomer: int) -> list[int]:
     """What somebody likes who has a few likes: places."""
-    rows = likes()
-    lengths = np.diff(rows.indptr)
+    rows, lengths = likes(), np.diff(likes().indptr)
     person = np.flatnonzero((lengths >= 5) & (lengths <= 15))[newcomer]
-    places: list[int] = rows.indices[rows.indptr[person] : rows.indptr[person + 1]].tolist()
-    return places
+    return list(map(int, rows[[person]].indices))
 
 
 def factors(matrix: Matrix) -> tuple[Scores, Scores]:
