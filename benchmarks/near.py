@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from askew.dp.privacy import ANY_SPACE
-from askew.protocol.metric_card import MetricRuleKind as Kind
+from askew.protocol.cards import MetricRuleKind as Kind
 from askew.protocol.signal import Signal
 from askew.spaces.map import MapNoise, MapSpace, Region
 from askew_server.collections.model import Towns

@@ -29,7 +29,7 @@ from benchmarks.serving.models import EPSILON, TOWN, K, questions
 
 from askew.dp.privacy import ANY_SPACE
 from askew.noise.hexagonal import HexagonalLattice
-from askew.protocol.metric_card import MetricCard
+from askew.protocol.cards import MetricCard
 from askew.protocol.signal import Query, Signal
 from askew.spaces.map import LEAST_COSINE, MapNoise
 from askew.wire.places import metric_card_from_bytes, places_from_bytes

@@ -9,8 +9,8 @@ from small_collections import GERMANY, cafes, posts
 
 from askew.catalog.catalog_file import Part
 from askew.errors import NotFound, OtherKind
+from askew.protocol.cards import MetricRuleKind, ServingMode
 from askew.protocol.collection import Collection, curve_order
-from askew.protocol.metric_card import MetricRuleKind, ServingMode
 from askew_client.catalog.cache import CatalogSource
 from askew_server.collections.artifact import device_files
 from askew_server.collections.model import MetricModel, model_of

@@ -6,8 +6,8 @@ import numpy as np
 
 from askew.catalog.attributes import Flags, Numbers, Titles, Words
 from askew.catalog.item import Attribute, AttributeKind
+from askew.protocol.cards import MetricRuleKind
 from askew.protocol.collection import Collection, collection_of
-from askew.protocol.metric_card import MetricRuleKind
 from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import Area, MapSpace, MetricSpace
 from askew_server.collections.artifact import Keys

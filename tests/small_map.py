@@ -8,8 +8,7 @@ from math import hypot
 
 from askew.catalog.catalog_file import Part
 from askew.catalog.item import Attribute, AttributeKind, Listing
-from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRuleKind, PlaceSlate
-from askew.protocol.model_card import Card
+from askew.protocol.cards import Card, CollectionCard, MetricCard, MetricRuleKind, PlaceSlate
 from askew.protocol.signal import Query, Signal
 from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import MetricSpace, Region

@@ -12,7 +12,7 @@ import numpy as np
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
-from askew.protocol.model_card import ModelCard
+from askew.protocol.cards import ModelCard
 from askew.spaces.vectors import KNOTS, Encoder, FeatureSpace, RatingScale
 
 SOURCE = "made-up films with SIMULATED ratings"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from askew.protocol.metric_card import MetricCard, PlaceSlate
-from askew.protocol.model_card import ModelCard
+from askew.protocol.cards import MetricCard, ModelCard, PlaceSlate
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew.wire.queries import query_to_bytes

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
 from askew.placement import Disutility
-from askew.protocol.metric_card import MetricRuleKind
+from askew.protocol.cards import MetricRuleKind
 from askew.protocol.signal import Signal
 from askew.spaces.axes import Axis, AxisSpace
 from askew_server.retrieval.answers import near_rule_of

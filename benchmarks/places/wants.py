@@ -19,7 +19,7 @@ from scipy.spatial import cKDTree
 
 from askew.catalog.attributes import Column, Flags, Numbers, Words
 from askew.catalog.item import Attribute, AttributeKind
-from askew.protocol.metric_card import MetricRuleKind, Want
+from askew.protocol.cards import MetricRuleKind, Want
 from askew_server.collections.model import default_wants
 from askew_server.retrieval.answers import near_rule_of
 from askew_server.retrieval.index import MetricIndex

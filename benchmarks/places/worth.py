@@ -43,7 +43,7 @@ from scipy.special import gammaincinv, ndtri
 from askew.catalog.attributes import Flags
 from askew.dp.privacy import ANY_SPACE
 from askew.noise.hexagonal import GAUGE, HexagonalLattice
-from askew.protocol.metric_card import MAX_SLATE, MetricCard, MetricRuleKind, PlaceSlate
+from askew.protocol.cards import MAX_SLATE, MetricCard, MetricRuleKind, PlaceSlate
 from askew.protocol.signal import Query, Signal
 from askew.spaces.map import (
     COSINE_PARTS,

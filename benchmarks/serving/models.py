@@ -11,8 +11,7 @@ import numpy as np
 from askew.catalog.catalog_file import catalog_date_of
 from askew.dp.privacy import ANY_SPACE
 from askew.noise.lattice import LatticeLaplace
-from askew.protocol.metric_card import MetricCard, MetricRuleKind
-from askew.protocol.model_card import ModelCard
+from askew.protocol.cards import MetricCard, MetricRuleKind, ModelCard
 from askew.protocol.signal import Query, Signal
 from askew.spaces.map import MapNoise, MapSpace
 from askew.wire.queries import query_to_bytes

@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from askew.errors import ParameterError
-from askew.protocol.metric_card import ALL
+from askew.protocol.cards import ALL
 from askew.settings import host_of
 from askew_client.near.pick import NO_PREFERENCES, Preferences
 from askew_client.near.places import PlaceService

@@ -22,7 +22,7 @@ from raised import raised
 
 from askew.catalog.catalog import Catalog
 from askew.errors import AskewError, Malformed, Unreachable
-from askew.protocol.model_card import Card, ModelCard
+from askew.protocol.cards import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew_client.transport.in_process import LocalTransport

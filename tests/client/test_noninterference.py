@@ -18,7 +18,7 @@ from made_device import made_device
 from askew.catalog.catalog_file import FIRST, Part
 from askew.dp.privacy import SignalCharge
 from askew.noise.lattice import LatticeLaplace
-from askew.protocol.model_card import Card
+from askew.protocol.cards import Card
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
 from askew.wire.queries import query_to_bytes

@@ -17,7 +17,7 @@ from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import Part
 from askew.catalog.item import Item
 from askew.errors import AskewError, StaleSpace
-from askew.protocol.model_card import ModelCard
+from askew.protocol.cards import ModelCard
 from askew.spaces.item_codes import rounded, rounded_boosts, scales_of
 from askew.spaces.vectors import FeatureSpace, RatingScale
 from askew.wire import status

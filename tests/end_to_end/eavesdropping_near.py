@@ -15,7 +15,7 @@ from small_map import GERMANY, made_card, made_items, nearest
 
 from askew.catalog.item import Listing
 from askew.errors import AskewError, NotFound
-from askew.protocol.metric_card import MetricCard
+from askew.protocol.cards import MetricCard
 from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import Area, MapSpace, MetricSpace, Position, Region
 from askew.wire import status

@@ -47,7 +47,7 @@ from static_host import serving as static_host
 from textual.widgets import Select
 
 from askew.catalog.catalog_file import catalog_date_of
-from askew.protocol.metric_card import ALL
+from askew.protocol.cards import ALL
 from askew.spaces.map import Position
 from askew_client import AskewClient
 from askew_client.catalog.cache import date_of

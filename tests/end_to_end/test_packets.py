@@ -34,7 +34,7 @@ from small_map import ATTRIBUTES, GERMANY, made_card, made_items
 from askew.catalog.item import Listing
 from askew.errors import AskewError
 from askew.noise.hexagonal import HexagonalLattice
-from askew.protocol.metric_card import PlaceSlate
+from askew.protocol.cards import PlaceSlate
 from askew.protocol.signal import Query, Signal
 from askew.spaces.map import LEAST_COSINE, MapNoise, MapSpace
 from askew.wire.places import places_from_bytes, places_to_bytes

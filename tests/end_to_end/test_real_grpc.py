@@ -25,8 +25,7 @@ from askew.catalog.catalog_file import FIRST, PERIOD, Part
 from askew.dp.privacy import ANY_SPACE
 from askew.noise.hexagonal import HexagonalLattice
 from askew.noise.lattice import LatticeLaplace
-from askew.protocol.metric_card import ALL_NUMBER, MetricRuleKind
-from askew.protocol.model_card import ModelCard
+from askew.protocol.cards import ALL_NUMBER, MetricRuleKind, ModelCard
 from askew.protocol.signal import Query, Signal
 from askew.spaces.item_codes import encode, encode_boosts
 from askew.spaces.map import MapNoise

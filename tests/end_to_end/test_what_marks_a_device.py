@@ -26,7 +26,7 @@ from askew.catalog.item import Item
 from askew.errors import AskewError, ServerFailed
 from askew.limits import MAX_AXES, MAX_DIMENSION
 from askew.noise.randomness import SystemBits
-from askew.protocol.metric_card import MAX_COLLECTIONS
+from askew.protocol.cards import MAX_COLLECTIONS
 from askew.wire.catalog_file import catalog_files
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.catalog.cache import DAY, CatalogCache, CatalogSync, usable

@@ -43,7 +43,7 @@ from askew.dp.mark import encode as encode_mark
 from askew.dp.privacy import SignalCharge
 from askew.dp.release import release_from_bytes
 from askew.errors import AskewError
-from askew.protocol.metric_card import ALL_NUMBER, ServingMode
+from askew.protocol.cards import ALL_NUMBER, ServingMode
 from askew.wire.catalog_file import live_to_bytes, rows_from_body, rows_to_bytes, with_live_values
 from askew.wire.places import all_places_to_bytes, places_from_bytes
 from askew_client.catalog.cache import CatalogCache, Record, Version

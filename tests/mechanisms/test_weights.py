@@ -56,7 +56,7 @@ def test_a_weight_far_below_the_last_place_asks_for_no_memory() -> None:
     """
     assert enclose(10, Fraction(2**90), 500) == (0, 1)
     assert enclose(Fraction(1, 3**40), Fraction(2**90), -20) == (0, 1)
-    classes = JointClasses(SequenceLosses(Tally([2**60, 3, 3, -(2**60)], 2), 2), Fraction(9), None)
+    classes = JointClasses(SequenceLosses(Tally([2**60, 3, 3, -(2**60)], 2), 2), Fraction(9))
     edge = (1 << 64) - 1  # among the steps, or in what lies beyond them
     assert Draws(ReplayBits(edge.to_bytes(8) + bytes(56))).choose(classes) >= 0
 
@@ -65,7 +65,7 @@ TALLY, FIFTH = Tally(COUNTS, 4), Fraction(1, 5)
 SOURCES: dict[str, Classes] = {
     "values": ValueClasses(TALLY, Fraction(1, 3)),
     "canonical": CanonicalClasses(TALLY, 4, Fraction(1, 2), FIFTH, clipped=False),
-    "joint": JointClasses(SequenceLosses(TALLY, 4), FIFTH, None),
+    "joint": JointClasses(SequenceLosses(TALLY, 4), FIFTH),
 }
 
 

@@ -37,7 +37,7 @@ from askew.errors import (  # noqa: E402
 )
 from askew.noise.lattice import LatticeLaplace  # noqa: E402
 from askew.noise.randomness import WORD_BITS  # noqa: E402
-from askew.protocol.metric_card import (  # noqa: E402
+from askew.protocol.cards import (  # noqa: E402
     ALL,
     ALL_NUMBER,
     CollectionCard,

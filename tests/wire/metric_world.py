@@ -8,7 +8,7 @@ from askew.catalog.item import Attribute, AttributeKind, Listing
 from askew.dp.privacy import ANY_SPACE
 from askew.noise.hexagonal import HexagonalLattice
 from askew.noise.lattice import LatticeLaplace
-from askew.protocol.metric_card import CollectionCard, MetricCard, MetricRuleKind, PlaceSlate, Want
+from askew.protocol.cards import CollectionCard, MetricCard, MetricRuleKind, PlaceSlate, Want
 from askew.protocol.signal import Query, Signal
 from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import Area, MapNoise, MapSpace, Region

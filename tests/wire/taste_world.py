@@ -9,7 +9,7 @@ from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import FIRST, HEAD_BYTES
 from askew.catalog.item import Item
 from askew.noise.lattice import LatticeLaplace
-from askew.protocol.model_card import ModelCard
+from askew.protocol.cards import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
 from askew.wire.catalog_file import catalog_to_bytes

@@ -24,7 +24,7 @@ from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
 from askew.errors import Malformed, WireError
 from askew.limits import DEVICE_BYTES
-from askew.protocol.model_card import ModelCard
+from askew.protocol.cards import ModelCard
 from askew.wire.catalog_file import catalog_from_body, catalog_to_bytes
 from askew.wire.messages import check_count, varint
 from askew.wire.places import metric_card_from_bytes, places_from_bytes

@@ -18,8 +18,7 @@ from wire.metric_world import CAFES, MAP_CARD, MONDAY, NOISE, PLACES, place_quer
 from askew.catalog.item import Item, Listing
 from askew.dp.privacy import ANY_SPACE
 from askew.noise.lattice import LatticeLaplace
-from askew.protocol.metric_card import PlaceSlate
-from askew.protocol.model_card import ModelCard
+from askew.protocol.cards import ModelCard, PlaceSlate
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
 from askew.wire.places import (

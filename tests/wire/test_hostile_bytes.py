@@ -29,8 +29,7 @@ from askew.errors import (
     StaleSpace,
     WireError,
 )
-from askew.protocol.metric_card import ALL_NUMBER, PlaceSlate
-from askew.protocol.model_card import Card
+from askew.protocol.cards import ALL_NUMBER, Card, PlaceSlate
 from askew.spaces.vectors import fold_in
 from askew.wire.catalog_file import catalog_from_body
 from askew.wire.places import all_places_to_bytes, places_from_bytes, places_to_bytes

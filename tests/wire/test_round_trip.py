@@ -22,8 +22,7 @@ from askew.catalog.item import Item, Listing
 from askew.dp.privacy import ANY_SPACE
 from askew.errors import Malformed, WireError
 from askew.noise.lattice import LatticeLaplace
-from askew.protocol.metric_card import PlaceSlate
-from askew.protocol.model_card import ModelCard
+from askew.protocol.cards import ModelCard, PlaceSlate
 from askew.protocol.signal import Query, Signal
 from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import Area, MapNoise, MapSpace, Region

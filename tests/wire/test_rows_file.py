@@ -14,8 +14,8 @@ from small_collections import DAY, GERMANY, posts
 
 from askew.catalog.catalog_file import HEAD_BYTES, FileHead, Part
 from askew.errors import AskewError, WireError
+from askew.protocol.cards import MetricCard
 from askew.protocol.collection import Collection, curve_order
-from askew.protocol.metric_card import MetricCard
 from askew.spaces.map import MapSpace
 from askew.wire.catalog_file import rows_files, rows_from_body, rows_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb

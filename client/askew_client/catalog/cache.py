@@ -53,9 +53,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from askew.catalog.catalog import Catalog  # brings numpy
+    from askew.protocol.cards import MetricCard, ModelCard
     from askew.protocol.collection import Collection  # brings numpy
-    from askew.protocol.metric_card import MetricCard
-    from askew.protocol.model_card import ModelCard
 
 DAY = 86_400  # seconds
 _EPOCH = datetime.date(1970, 1, 1)

@@ -13,7 +13,7 @@ from askew_client.cli import options
 
 if TYPE_CHECKING:
     from askew.catalog.item import Attribute, Value
-    from askew.protocol.metric_card import MetricCard
+    from askew.protocol.cards import MetricCard
     from askew_client.near.pick import Preferences
     from askew_client.profile.document import Spot
     from askew_client.profile.store import ProfileStore

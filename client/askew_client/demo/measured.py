@@ -16,7 +16,7 @@ from typing import Final
 
 from askew.dp.privacy import ANY_SPACE
 from askew.noise.randomness import RandomBits
-from askew.protocol.metric_card import MetricCard, PlaceSlate
+from askew.protocol.cards import MetricCard, PlaceSlate
 from askew.protocol.signal import Query, Signal
 from askew.spaces.map import MICRODEGREES, MapNoise, Position
 from askew.wire.places import places_from_bytes

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from askew.noise.randomness import SystemBits
-from askew.protocol.metric_card import MetricCard
+from askew.protocol.cards import MetricCard
 from askew.spaces.map import MapNoise, Position
 from askew_client.catalog.cache import CatalogCache
 from askew_client.demo.measured import (

@@ -22,7 +22,7 @@ from askew.dp.privacy import SignalCharge
 from askew.errors import Malformed, ParameterError
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import RandomBits
-from askew.protocol.model_card import ModelCard
+from askew.protocol.cards import ModelCard
 from askew.protocol.ranking import Ranking, Slate, rank_all
 from askew.protocol.signal import Signal
 from askew.spaces.item_codes import decode, decode_boosts, encode, encode_boosts

@@ -26,7 +26,7 @@ from askew.errors import (
     WireError,
     maybe,
 )
-from askew.protocol.metric_card import CollectionCard, MetricCard, ServingMode
+from askew.protocol.cards import CollectionCard, MetricCard, ServingMode
 from askew.protocol.signal import Query, Signal
 from askew.spaces.axes import AxisSpace
 from askew.spaces.map import MapSpace, Position

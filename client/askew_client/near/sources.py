@@ -25,7 +25,7 @@ from askew_client.settings.settings import ClientSettings
 from askew_client.views.cost import MAP_AXES
 
 if TYPE_CHECKING:
-    from askew.protocol.metric_card import MetricCard  # brings numpy
+    from askew.protocol.cards import MetricCard  # brings numpy
 
 
 EARTH_RADIUS: Final = 6371.0088  # kilometers, the mean radius

@@ -14,8 +14,7 @@ from askew.catalog.item import Listing
 from askew.errors import NotFound, OtherKind, StaleSpace
 from askew.offset_rule import OffsetRule
 from askew.placement.hexagonal import place_on_map
-from askew.protocol.metric_card import ALL_NUMBER, MetricCard, PlaceSlate
-from askew.protocol.model_card import Card, ModelCard
+from askew.protocol.cards import ALL_NUMBER, Card, MetricCard, ModelCard, PlaceSlate
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew.spaces.map import COSINE_PARTS, KM_OF_LATITUDE, KM_OF_LONGITUDE

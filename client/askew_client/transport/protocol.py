@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Protocol
 
+from askew.protocol.cards import MetricCard, ModelCard, PlaceSlate
 from askew.protocol.collection import Collection
-from askew.protocol.metric_card import MetricCard, PlaceSlate
-from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew_client.catalog.cache import CachedCatalog, CachedRows

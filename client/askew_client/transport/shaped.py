@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from askew.catalog.catalog_file import LIVE_FILE_BYTES, Part, catalog_date_of
 from askew.errors import AskewError, Malformed, NotFound, NotReady, OtherKind, StaleSpace, WireError
 from askew.noise.randomness import SystemBits
-from askew.protocol.metric_card import MetricCard, PlaceSlate
+from askew.protocol.cards import MetricCard, PlaceSlate
 from askew.protocol.signal import Query
 from askew.wire.places import metric_card_from_bytes, places_from_bytes
 from askew.wire.queries import query_to_bytes
@@ -46,8 +46,8 @@ from askew_client.views.answers import Refreshed
 
 if TYPE_CHECKING:
     from askew.catalog.catalog import Catalog  # brings numpy
+    from askew.protocol.cards import ModelCard
     from askew.protocol.collection import Collection  # brings numpy
-    from askew.protocol.model_card import ModelCard
     from askew.protocol.ranking import Slate
     from askew_client.transport.grpc import GrpcTransport
     from askew_client.transport.in_process import InProcess

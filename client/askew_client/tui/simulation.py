@@ -25,13 +25,14 @@ from numpy.typing import NDArray
 from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import HEAD_BYTES, FileHead, Part
 from askew.catalog.item import Attribute, AttributeKind, Listing
-from askew.protocol.metric_card import (
+from askew.protocol.cards import (
+    Card,
     CollectionCard,
     MetricCard,
     MetricRuleKind,
+    ModelCard,
     PlaceSlate,
 )
-from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew.spaces.map import MapSpace, Position, Region

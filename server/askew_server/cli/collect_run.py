@@ -12,7 +12,7 @@ import click
 from askew.catalog.catalog_file import LIVE_BYTES
 from askew.errors import DataError, ParameterError
 from askew.limits import DEVICE_BYTES
-from askew.protocol.metric_card import ServingMode
+from askew.protocol.cards import ServingMode
 from askew.spaces.map import MetricSpace
 from askew.wire.catalog_file import rows_to_bytes
 from askew_server.cli.options import check_new

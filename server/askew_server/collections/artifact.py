@@ -34,8 +34,8 @@ from askew.catalog.attributes import Column, Titles, column_of, kinds_of, named
 from askew.catalog.catalog_file import Part
 from askew.catalog.item import Attribute
 from askew.errors import ArtifactError, AskewError, DataError, OutOfRange, ParameterError, WireError
+from askew.protocol.cards import MAX_COLLECTIONS, CollectionCard, MetricCard, ServingMode
 from askew.protocol.collection import Collection
-from askew.protocol.metric_card import MAX_COLLECTIONS, CollectionCard, MetricCard, ServingMode
 from askew.spaces.map import MetricSpace
 from askew.wire.catalog_file import rows_files
 from askew.wire.places import metric_card_from_bytes, metric_card_to_bytes

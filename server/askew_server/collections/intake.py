@@ -21,8 +21,8 @@ from pyarrow import compute
 from askew.catalog.attributes import COLUMN_OF
 from askew.catalog.item import MAX_ATTRIBUTES, Attribute, AttributeKind
 from askew.errors import ArtifactError, DataError, ParameterError
+from askew.protocol.cards import MAX_ITEMS
 from askew.protocol.collection import Collection, collection_of, curve_order
-from askew.protocol.metric_card import MAX_ITEMS
 from askew.spaces.map import MapSpace, MetricSpace
 from askew_server.collections import artifact
 from askew_server.collections.artifact import Keys, live_path, with_live_file, write_live

@@ -27,8 +27,8 @@ from askew.catalog.attributes import Column, Flags, Numbers
 from askew.catalog.catalog_file import Part
 from askew.catalog.item import Attribute, AttributeKind
 from askew.errors import DataError, OutOfRange, ParameterError
+from askew.protocol.cards import MAX_SLATE, MAX_WANTS, MetricCard, MetricRuleKind, Want
 from askew.protocol.collection import Collection
-from askew.protocol.metric_card import MAX_SLATE, MAX_WANTS, MetricCard, MetricRuleKind, Want
 from askew.protocol.signal import Query
 from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import Area, MapSpace, MetricSpace

@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 from askew.catalog.attributes import UNKNOWN, Column, Flags, Numbers, Titles, Words
 from askew.catalog.item import Attribute, AttributeKind
 from askew.errors import ParameterError
+from askew.protocol.cards import MAX_SLATE, MetricCard, MetricRuleKind
 from askew.protocol.collection import Collection, collection_of
-from askew.protocol.metric_card import MAX_SLATE, MetricCard, MetricRuleKind
 from askew.spaces.map import KM_OF_LATITUDE, KM_OF_LONGITUDE, MapSpace, Region
 from askew_server.collections.model import MetricModel, Towns, default_wants
 

@@ -14,7 +14,7 @@ from askew.catalog.catalog import Catalog
 from askew.catalog.item import title_key
 from askew.catalog.titles import TitleIndex
 from askew.dp.release import Release
-from askew.protocol.model_card import ModelCard
+from askew.protocol.cards import ModelCard
 
 
 def with_popularity(

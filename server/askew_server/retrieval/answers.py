@@ -25,8 +25,8 @@ from askew.catalog.attributes import Column
 from askew.catalog.catalog_file import FIRST
 from askew.errors import ArtifactError, ParameterError
 from askew.placement.problem import Disutility
+from askew.protocol.cards import MetricRuleKind, PlaceSlate
 from askew.protocol.collection import Collection
-from askew.protocol.metric_card import MetricRuleKind, PlaceSlate
 from askew.protocol.signal import Query
 from askew_server.collections.artifact import Mark, live_path, mark_of, read_live
 from askew_server.collections.model import MetricModel

@@ -14,9 +14,8 @@ from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import FIRST, Part, is_catalog_date
 from askew.errors import ArtifactError, StaleSpace
 from askew.offset_rule import OffsetRule
+from askew.protocol.cards import Card, MetricCard, ModelCard, PlaceSlate
 from askew.protocol.collection import Collection
-from askew.protocol.metric_card import MetricCard, PlaceSlate
-from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew_server.folders import today

@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from askew.catalog.attributes import Column, Flags, Numbers, Words
 from askew.errors import OutOfRange
-from askew.protocol.metric_card import Want
+from askew.protocol.cards import Want
 from askew_server.retrieval.density import SAMPLES
 from askew_server.retrieval.index import IndexPart, MetricIndex, Points, Rows
 

@@ -13,8 +13,7 @@ from weakref import WeakKeyDictionary
 
 from askew.catalog.catalog_file import FileHead, Part
 from askew.errors import NotFound, StaleSpace
-from askew.protocol.metric_card import ALL_NUMBER, MetricCard, PlaceSlate
-from askew.protocol.model_card import ModelCard
+from askew.protocol.cards import ALL_NUMBER, MetricCard, ModelCard, PlaceSlate
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew.wire.catalog_file import catalog_files, live_to_bytes

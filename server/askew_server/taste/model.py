@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from askew.catalog.catalog import Catalog
 from askew.errors import DataError, OutOfRange
-from askew.protocol.model_card import ModelCard
+from askew.protocol.cards import ModelCard
 from askew.spaces.item_codes import rounded, rounded_boosts
 from askew.spaces.vectors import FeatureSpace, RatingScale
 from askew_server.ratings import ItemRow, RatingTable

@@ -20,7 +20,7 @@ from askew.catalog.attributes import COLUMN_OF, UNKNOWN, Column, Titles, Words, 
 from askew.catalog.item import MAX_WORDS, Attribute, AttributeKind, Listing
 from askew.errors import DimensionMismatch, OutOfRange, ParameterError
 from askew.limits import MAX_NAME, VERSION_BYTES
-from askew.protocol.metric_card import CollectionCard
+from askew.protocol.cards import CollectionCard
 
 _SPREAD = ((8, 0x00FF00FF), (4, 0x0F0F0F0F), (2, 0x33333333), (1, 0x55555555))  # bits apart
 _ID_BYTES = 10  # with what says where an item and its title begin

@@ -29,9 +29,8 @@ from askew.catalog.catalog_file import HEAD_BYTES, OF_ROWS_BYTES, FileHead, Part
 from askew.catalog.item import MAX_ATTRIBUTES, MAX_GENRES, Attribute, AttributeKind, Item
 from askew.errors import Malformed, OtherKind, OutOfRange
 from askew.limits import DEFAULT_BYTES, DEVICE_BYTES
+from askew.protocol.cards import CollectionCard, MetricCard, ModelCard
 from askew.protocol.collection import Collection
-from askew.protocol.metric_card import CollectionCard, MetricCard
-from askew.protocol.model_card import ModelCard
 from askew.spaces.item_codes import (
     check_codes,
     coded_vectors,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from askew.catalog.item import Attribute, AttributeKind, Listing, Value
 from askew.errors import Malformed, OtherKind, OutOfRange, ParameterError, StaleSpace
-from askew.protocol.metric_card import (
+from askew.protocol.cards import (
     ALL_NUMBER,
     CollectionCard,
     MetricCard,

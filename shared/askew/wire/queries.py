@@ -5,21 +5,16 @@ A device that asks for places needs this module and `askew.wire.places`, and no 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from askew.dp.privacy import ANY_SPACE
 from askew.errors import Malformed, OutOfRange, ParameterError, StaleSpace
 from askew.noise.hexagonal import HexagonalLattice
 from askew.noise.lattice import LatticeLaplace
-from askew.protocol.metric_card import MetricCard
+from askew.protocol.cards import Card, MetricCard
 from askew.protocol.signal import Mechanism, Query, Signal
 from askew.spaces.axes import AxisSpace
 from askew.spaces.map import MapNoise
 from askew.wire.messages import parse
 from askew.wire.v1 import retrieval_pb2 as pb
-
-if TYPE_CHECKING:
-    from askew.protocol.model_card import Card  # brings numpy
 
 
 def query_to_bytes(query: Query) -> bytes:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from askew.catalog.item import Item
 from askew.errors import Malformed, OtherKind, OutOfRange, StaleSpace
 from askew.limits import MAX_DIMENSION
-from askew.protocol.model_card import ModelCard
+from askew.protocol.cards import ModelCard
 from askew.protocol.ranking import Slate
 from askew.spaces.item_codes import decode, decode_boosts, encode, encode_boosts
 from askew.spaces.vectors import KNOTS, Encoder, FeatureSpace, RatingScale

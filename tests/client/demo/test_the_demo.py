@@ -11,7 +11,7 @@ from math import dist
 import pytest
 
 from askew.dp.privacy import ANY_SPACE
-from askew.protocol.metric_card import PlaceSlate
+from askew.protocol.cards import PlaceSlate
 from askew.protocol.signal import Query, Signal
 from askew.spaces.map import MICRODEGREES, MapNoise
 from askew_client.demo.measured import (

@@ -18,7 +18,7 @@ from askew.catalog.catalog_file import PERIOD, Part, catalog_date_of
 from askew.catalog.item import Item, title_key
 from askew.catalog.titles import TitleIndex
 from askew.errors import AskewError
-from askew.protocol.model_card import Card
+from askew.protocol.cards import Card
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew_client.catalog.cache import CachedCatalog, date_of

@@ -18,7 +18,7 @@ from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import Part
 from askew.catalog.item import Item
 from askew.noise.randomness import RandomBits
-from askew.protocol.model_card import Card, ModelCard
+from askew.protocol.cards import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew.wire.queries import query_to_bytes

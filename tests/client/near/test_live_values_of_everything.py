@@ -18,7 +18,7 @@ from small_collections import GERMANY, cafes, posts
 from askew.catalog.attributes import Column, Flags, Numbers
 from askew.catalog.catalog_file import HEAD_BYTES, LIVE_BYTES, LIVE_FILE_BYTES, Part, file_of
 from askew.errors import Malformed, NotFound, NotShown, OtherKind, WireError
-from askew.protocol.metric_card import ALL, ServingMode
+from askew.protocol.cards import ALL, ServingMode
 from askew.spaces.map import Position
 from askew.wire.catalog_file import live_to_bytes, with_live_values
 from askew_client.near.pick import NO_PREFERENCES, Preferences, judged, preferences_of

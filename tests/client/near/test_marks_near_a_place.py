@@ -19,7 +19,7 @@ from small_map import DAY, GERMANY, NearServer, made_card
 
 from askew.errors import AskewError, Malformed
 from askew.limits import DEVICE_BYTES
-from askew.protocol.metric_card import MetricCard, PlaceSlate
+from askew.protocol.cards import MetricCard, PlaceSlate
 from askew.spaces.axes import AxisSpace
 from askew.spaces.map import Area, MapSpace
 from askew.wire.places import places_to_bytes

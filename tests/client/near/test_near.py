@@ -27,7 +27,7 @@ from askew.catalog.item import Listing
 from askew.errors import AskewError, NotShown, ParameterError, PlaceError, PreferenceError
 from askew.noise.randomness import ReplayBits
 from askew.placement.hexagonal import place_on_map
-from askew.protocol.metric_card import ALL, PlaceSlate
+from askew.protocol.cards import ALL, PlaceSlate
 from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import MapNoise, MapSpace, Position, Region
 from askew_client.near.pick import NO_PREFERENCES, Preferences

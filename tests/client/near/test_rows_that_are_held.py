@@ -19,7 +19,7 @@ from small_collections import DAY, GERMANY, cafes, posts
 
 from askew.catalog.attributes import Words
 from askew.errors import NotShown, ParameterError
-from askew.protocol.metric_card import ALL_NUMBER, ServingMode
+from askew.protocol.cards import ALL_NUMBER, ServingMode
 from askew.spaces.map import MapSpace, Position
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.near.pick import NO_PREFERENCES, Preferences, judged, preferences_of

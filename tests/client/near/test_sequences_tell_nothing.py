@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from mechanisms.streams import ShakeBits
 
 from askew.errors import AskewError
-from askew.protocol.metric_card import ALL_NUMBER
+from askew.protocol.cards import ALL_NUMBER
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.near.pick import NO_PREFERENCES, Preferences
 

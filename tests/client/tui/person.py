@@ -27,8 +27,7 @@ from askew.catalog.catalog_file import Part
 from askew.errors import AskewError
 from askew.limits import MAX_MARKS, MAX_TEXT
 from askew.noise.randomness import RandomBits, SystemBits
-from askew.protocol.metric_card import MetricCard, PlaceSlate
-from askew.protocol.model_card import Card, ModelCard
+from askew.protocol.cards import Card, MetricCard, ModelCard, PlaceSlate
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew.spaces.map import Position

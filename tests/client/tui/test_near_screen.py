@@ -13,7 +13,7 @@ from client.tui.person import HOME, HOSTILE, DeviceWorld, NearWorld, Person
 from textual.widgets import Button, Input, Select
 
 from askew.errors import Overloaded, Unreachable
-from askew.protocol.metric_card import MetricCard
+from askew.protocol.cards import MetricCard
 from askew.spaces.map import Position
 from askew_client.signals.store import SignalStore
 from askew_client.transport.in_process import LocalPlaces

@@ -13,8 +13,8 @@ from server.release.typed import FAILED, USAGE, Captured, Run
 
 from askew.catalog.attributes import Flags
 from askew.catalog.catalog_file import HEAD_BYTES
-from askew.protocol import metric_card
-from askew.protocol.metric_card import Want
+from askew.protocol import cards
+from askew.protocol.cards import Want
 from askew.spaces.map import MapSpace
 from askew.wire.catalog_file import rows_from_body, with_live_values
 from askew_server.cli import collect_run
@@ -136,7 +136,7 @@ def test_devices_ask_for_what_they_do_not_hold(
     """More bytes, more live values or more items than a device holds."""
     for module, name, value, asked, bars in (
         (collect_run, "DEVICE_BYTES", 100, "devices ask for bars: all rows take ", "ask"),
-        (metric_card, "LIVE_BYTES", 5, "devices ask for cafes: all live values take 6", "held"),
+        (cards, "LIVE_BYTES", 5, "devices ask for cafes: all live values take 6", "held"),
         (artifact, "MOST_HELD", 39, "devices ask: they hold no more than 39 items", "ask"),
     ):
         with monkeypatch.context() as smaller:

@@ -14,8 +14,8 @@ from hypothesis.extra.numpy import arrays
 from askew.catalog.attributes import UNKNOWN, Flags, Numbers, Titles, Words, decimals
 from askew.catalog.item import Attribute, AttributeKind, Listing
 from askew.errors import DimensionMismatch, ParameterError
+from askew.protocol.cards import CollectionCard
 from askew.protocol.collection import Collection, with_words
-from askew.protocol.metric_card import CollectionCard
 
 ATTRIBUTES = (
     Attribute("kind", AttributeKind.CATEGORY),

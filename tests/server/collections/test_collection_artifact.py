@@ -16,7 +16,7 @@ from safetensors.numpy import save as encode
 from small_collections import DAY, cafes, posts, small_map
 
 from askew.errors import ArtifactError
-from askew.protocol.metric_card import MetricRuleKind
+from askew.protocol.cards import MetricRuleKind
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.cli.saved_model import load as load_either
 from askew_server.collections import artifact

@@ -17,8 +17,8 @@ from small_collections import cafes, small_map
 from askew.catalog.attributes import Flags, Numbers
 from askew.catalog.catalog_file import FIRST, Part
 from askew.errors import ArtifactError, DataError
+from askew.protocol.cards import ServingMode
 from askew.protocol.collection import Collection
-from askew.protocol.metric_card import ServingMode
 from askew.wire.catalog_file import with_live_values
 from askew_server.collections import artifact
 from askew_server.collections.artifact import live_path, read_live, with_live_file, write_live

@@ -11,7 +11,7 @@ import pytest
 from askew.catalog.attributes import Column, Flags, Numbers, Words
 from askew.catalog.item import Attribute, AttributeKind
 from askew.errors import OutOfRange
-from askew.protocol.metric_card import MAX_WANTS, CollectionCard, Want
+from askew.protocol.cards import MAX_WANTS, CollectionCard, Want
 from askew_server.collections.model import default_wants, is_price
 
 NAN = float("nan")

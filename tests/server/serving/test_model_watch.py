@@ -20,7 +20,7 @@ from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import FIRST, HEAD_BYTES, LONGEST_USE, PERIOD, Part
 from askew.errors import ArtifactError, StaleSpace
 from askew.noise.lattice import LatticeLaplace
-from askew.protocol.model_card import ModelCard
+from askew.protocol.cards import ModelCard
 from askew.protocol.signal import Query, Signal
 from askew.wire.catalog_file import catalog_from_body
 from askew.wire.queries import query_to_bytes

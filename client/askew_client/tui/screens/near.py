@@ -16,7 +16,7 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import Button, Input, Select, Static
 
 from askew.errors import AskewError, NotShown, OtherKind, PlaceError
-from askew.protocol.metric_card import ALL
+from askew.protocol.cards import ALL
 from askew.spaces.map import Position
 from askew_client.near.gazetteer import named_towns
 from askew_client.near.pick import EXAMPLE, preferences_of
@@ -51,7 +51,7 @@ from askew_client.views.place_map import (
 from askew_client.views.problems import Problem, problem_of
 
 if TYPE_CHECKING:
-    from askew.protocol.metric_card import MetricCard
+    from askew.protocol.cards import MetricCard
     from askew.spaces.map import MapNoise
     from askew_client.near.pick import Preferences
     from askew_client.opening import Device

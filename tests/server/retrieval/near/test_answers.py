@@ -11,9 +11,9 @@ from near_world import INLAND, places, signal_at
 
 from askew.catalog.attributes import Numbers, Titles, Words
 from askew.catalog.item import Attribute, AttributeKind
+from askew.protocol.cards import CollectionCard, MetricCard, Want
+from askew.protocol.cards import MetricRuleKind as Kind
 from askew.protocol.collection import Collection
-from askew.protocol.metric_card import CollectionCard, MetricCard, Want
-from askew.protocol.metric_card import MetricRuleKind as Kind
 from askew.protocol.signal import Query
 from askew.spaces.map import MapNoise, MapSpace
 from askew_server.collections.model import MetricModel, Towns

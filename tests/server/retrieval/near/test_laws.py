@@ -11,7 +11,7 @@ from near_world import EARTH, EQUATOR, INLAND, ISLANDS, NORTH, places, signal_at
 from small_collections import GERMANY, POSTS, posts
 
 from askew.placement.problem import Disutility
-from askew.protocol.metric_card import MetricRuleKind as Kind
+from askew.protocol.cards import MetricRuleKind as Kind
 from askew.protocol.signal import Query
 from askew.spaces.map import MapNoise, MapSpace
 from askew.wire.places import places_to_bytes

@@ -20,8 +20,8 @@ from askew.catalog.attributes import Flags
 from askew.errors import ParameterError
 from askew.noise.hexagonal import HexagonalLattice
 from askew.placement.hexagonal import place_on_map
-from askew.protocol.metric_card import MetricRuleKind as Kind
-from askew.protocol.metric_card import Want
+from askew.protocol.cards import MetricRuleKind as Kind
+from askew.protocol.cards import Want
 from askew.protocol.signal import Signal
 from askew.spaces.axes import AxisSpace
 from askew.spaces.map import COSINE_PARTS, LEAST_COSINE, MapNoise, MapSpace, Region

@@ -10,8 +10,8 @@ from near_world import EARTH, INLAND, ISLANDS, LINE, noisy, places
 
 from askew.catalog.attributes import UNKNOWN, Column, Flags, Numbers, Words
 from askew.errors import OutOfRange
-from askew.protocol.metric_card import MetricRuleKind as Kind
-from askew.protocol.metric_card import Want
+from askew.protocol.cards import MetricRuleKind as Kind
+from askew.protocol.cards import Want
 from askew.spaces.map import MapSpace, MetricSpace
 from askew_server.retrieval.answers import near_rule_of
 from askew_server.retrieval.density import low_discrepancy

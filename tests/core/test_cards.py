@@ -15,7 +15,7 @@ from askew.catalog.catalog import Catalog, ItemColumns
 from askew.catalog.item import Item
 from askew.errors import OutOfRange, WireError
 from askew.limits import is_visible
-from askew.protocol.model_card import ModelCard
+from askew.protocol.cards import ModelCard
 
 ITEMS = (Item("Alien", 1979, ("Horror",)), Item("Heat", 1995), Item("Untitled"))
 VECTORS = np.array([[0.0], [0.5], [1.0]], dtype=np.float32)
