@@ -112,7 +112,7 @@ class Preferences:
 
 def preferences_of(text: str) -> Preferences:
     """Return the preferences that a text says, as a person types them in the app or in a file;
-    those that prefer nothing, with ratings 0.0 and exponent 1.0, for an empty text.
+    for an empty text all mappings {}, open_now False, ratings 0.0 and exponent 1.0.
 
     Each stands on a line of its own or between commas; what follows a # is a comment.
 

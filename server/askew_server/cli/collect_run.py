@@ -68,9 +68,9 @@ def collect(
     before: Path | None,
     max_bad_rows: float,
 ) -> None:
-    """Make a model of collections, write it to `out` and print a report; see `askew-server
-    collect`. A name of a collection that the folder of `out` never had gets the next number, from 0
-    on. Raises ParameterError and DataError.
+    """Make a model of collections, each "NAME=FILE", in a region, "S/W/N/E" or a TOML file of axes;
+    write it to `out` and print a report; see `askew-server collect`. A name that the folder of
+    `out` never had gets the next number, from 0 on. Raises ParameterError and DataError.
     """
     files = named_files(collections, max_bad_rows, source, week, before)
     check_new(out)

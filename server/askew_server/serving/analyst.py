@@ -30,7 +30,9 @@ class AnalystService(Service):
         }
 
     def check(self) -> None:
-        """Raise LedgerError where the budgets of a data set that is offered cannot be read."""
+        """Raise LedgerError where a data set that is offered is not in the ledger, or cannot be
+        read from the file that was opened: one that was moved or removed since is still read.
+        """
         self._desk.check()
 
     def _for_principal(self, answer: Callable[[bytes, str], Job]) -> Answer:
