@@ -61,7 +61,7 @@ _LONGEST_SHOWN = 200  # characters
 
 
 def shown(value: object) -> str:
-    """Return a value in words: text and bytes by repr(), in single quotes, others by str().
+    """Return a value in words: text and bytes by repr(), in quotes, others by str().
 
     A tuple is its values with ", " between, "none" if empty; of what is longer than 200 characters,
     the opening quote among them, the first 200 and "...".

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from typing import Self, overload
 
 import numpy as np
@@ -353,7 +354,6 @@ class TitleSearch:
         for word in wanted.split():
             part = word.rstrip(",")  # as of "Suspects, The"
             places = [at for at in places if part in labels[at]]
-        first = [at for at in places if labels[at].startswith(wanted)]
-        if len(first) < limit:
-            first += [at for at in places if not labels[at].startswith(wanted)]
-        return first[:limit]
+        begins = list(islice((at for at in places if labels[at].startswith(wanted)), limit))
+        others = (at for at in places if not labels[at].startswith(wanted))
+        return begins + list(islice(others, limit - len(begins)))

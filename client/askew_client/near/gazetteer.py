@@ -67,9 +67,9 @@ def find_towns(name: str, region: str = "") -> tuple[Town, ...]:
 
 def towns_like(name: str, region: str = "") -> tuple[Town, ...]:
     """Return at most five towns of a region that have a name with the longest beginning of this
-    one that any there has, 3 to 30 letters as by `folded`: Berlin first of "Berlinn". Those of the
-    country come first, then those of most people; () where none is alike. region: as in
-    `find_towns`, and its ParameterError.
+    one that any there has, 3 to 30 letters as by `folded`: in Germany Berlin first of "Berlinn".
+    Those of the country come first, then those of most people; () where none is alike. region: as
+    in `find_towns`, and its ParameterError.
     """
     wanted, far = folded(name)[:_LONGEST], _distance_in(region)
     while len(wanted) >= _SHORTEST:

@@ -69,7 +69,7 @@ class Preferences:
                 "likes",
                 'such as {"kind": {"bakery": 3}}',
                 lambda: {
-                    name: {fold(kind): _number(worth) for kind, worth in kinds.items()}
+                    name: {_kind(kind): _number(worth) for kind, worth in kinds.items()}
                     for name, kinds in self.likes.items()
                 },
             ),
@@ -166,7 +166,7 @@ def _number(value: Any) -> float:
 def _kinds(kinds: Iterable[str]) -> frozenset[str]:
     if isinstance(kinds, str):
         raise TypeError  # its letters are no kinds
-    return frozenset(map(str.casefold, kinds))
+    return frozenset(map(_kind, kinds))
 
 
 NO_PREFERENCES: Final = Preferences()
@@ -224,7 +224,7 @@ class ColumnPreferences:
     def worth(self, value: Value) -> float:
         """Return what a value's kind is worth to the person, in kilometers (on axes, in units of
         distance); 0.0 where it is None or not among the likes. The kind is the text in any case,
-        "yes" or "no" of a bool, and of a number its text, "8.5".
+        "yes" or "no" of a bool, and of a number its text, "8.5", "10" of 10.0.
         """
         word = _word(value)
         return self.likes.get(word, 0.0) if word is not None else 0.0
@@ -327,9 +327,12 @@ def _h(worth: float, preferences: Preferences) -> float:
 def _word(value: Value) -> str | None:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.12g}"  # "10" as it is typed, of 10.0
-    return None if value is None else str(value).casefold()
+    return None if value is None else _kind(str(value))
+
+
+def _kind(text: str) -> str:
+    # In any case; 10.0 is 10.
+    return re.sub(r"^(-?[0-9]+)\.0$", r"\1", text.casefold())
 
 
 def _is_open(

@@ -164,8 +164,8 @@ class ConfigFile:
             for name, value in values.items():
                 document[name] = value if isinstance(value, int) else str(value)
             changed = tomlkit.dumps(document)
-            for text in (before, changed):  # refused unless a command would start with it
-                configured({}, {}, tables_of(text.encode(), self._name))
+            # Refused unless a command would start with it.
+            configured({}, {}, tables_of(changed.encode(), self._name))
             replace_file(path, changed.encode())
         except OSError as error:
             raise ConfigError(f"{self._name} cannot be written: {error.strerror}") from None

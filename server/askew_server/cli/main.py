@@ -118,7 +118,7 @@ def cli() -> None:
     """Train a recommendation model, answer noisy signals, publish popularity lists.
 
     Exit codes: 0 done, 1 an error, 2 wrong usage or no command, 3 refused, as by a budget, 130
-    stopped, also by a no, 143 ended by SIGTERM.
+    stopped, also by a no, 143 ended by SIGTERM. A server that is stopped ends with 0.
     """
 
 

@@ -64,10 +64,13 @@ def when_stopped(said: str = "\nstopped") -> Iterator[None]:
     before = signal.signal(signal.SIGTERM, terminate)
     try:
         yield
-    except KeyboardInterrupt as stop:
+    except (KeyboardInterrupt, click.Abort) as stop:
+        # Beside a question, click makes one of the other, and of a no.
+        is_terminated = _Terminated in (type(stop), type(stop.__cause__))
+        if isinstance(stop, click.Abort) and not is_terminated:
+            raise
         click.echo(said, err=True)
-        number = signal.SIGTERM if isinstance(stop, _Terminated) else signal.SIGINT
-        sys.exit(128 + number)
+        sys.exit(128 + (signal.SIGTERM if is_terminated else signal.SIGINT))
     finally:
         signal.signal(signal.SIGTERM, before)
 

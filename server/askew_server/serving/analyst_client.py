@@ -47,7 +47,7 @@ class AnalystClient:
     Plain text is spoken to this machine only; everywhere else it is TLS, and here too with an
     authority: a file in PEM that is trusted in place of the public ones. timeout: seconds for a
     call; a count of a large log may take minutes. Raises ParameterError for a bad address or no
-    certificates, and AccessError for a file that cannot be read, or a token of several lines.
+    certificates, and AccessError for a file that cannot be read, or what is no token.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class AnalystClient:
     ) -> None:
         token = token.strip()
         if not token.isascii() or not token.isprintable():  # gRPC would say that a server failed
-            raise AccessError("this is no token: it has one line, as analyst add printed it")
+            raise AccessError("this is no token, which is one line, as analyst add printed it")
         trusted = None
         if authority is not None:
             try:

@@ -168,10 +168,10 @@ def test_a_flag_is_preferred_as_it_is_shown() -> None:
 def test_a_number_is_a_kind_as_it_is_typed() -> None:
     """Planted bug: 10.0, which nobody types."""
     columns = (Attribute("seats", AttributeKind.NUMBER),)
-    rows: list[tuple[Value, ...]] = [(8.5,), (10.0,), (None,)]
-    wanted = preferences_of("seats = 10 | 8.5")
-    passing = chosen(rows, (1.0, 2.0, 3.0), wanted, columns)
-    assert [each.index for each in passing if each.passes] == [0, 1]
+    rows: list[tuple[Value, ...]] = [(8.5,), (10.0,), (None,), (7.0,), (1.0,)]
+    wanted = preferences_of("seats = 10 | 8.5 | 7.0")
+    passing = chosen(rows, (1.0, 2.0, 3.0, 4.0, 5.0), wanted, columns)
+    assert [each.index for each in passing if each.passes] == [0, 1, 3]
 
 
 def test_hours_are_judged_for_everybody(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,11 +10,13 @@ import sys
 from pathlib import Path
 from threading import Event, Thread
 
+import click
 import duckdb
 import pytest
 from server.ledger.scenes import ENVIRONMENT
 
 from askew.errors import DataError
+from askew_server.cli.progress import when_stopped
 from askew_server.counting.engines.duckdb import DuckDBEngine
 
 ENDLESS = "SELECT sum(hash(i)) FROM range(10_000_000_000_000) t(i)"
@@ -36,6 +38,22 @@ def test_ctrl_c_while_duckdb_works_is_ctrl_c_and_the_next_statement_works() -> N
         engine.execute(ENDLESS)
     assert engine.execute("SELECT 1") == [(1,)]
     engine.close()
+
+
+def test_sigterm_at_a_question_ends_with_143_and_a_no_is_left_to_the_command() -> None:
+    """click makes the same error of both. Planted bug: SIGTERM is taken for a no."""
+
+    def prompted() -> None:
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+        except KeyboardInterrupt as stop:
+            raise click.Abort from stop
+
+    with pytest.raises(SystemExit) as end, when_stopped():
+        prompted()
+    assert end.value.code == 143
+    with pytest.raises(click.Abort), when_stopped():
+        raise click.Abort
 
 
 def test_whoever_closes_an_engine_ends_what_another_thread_asked() -> None:
