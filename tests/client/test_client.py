@@ -214,3 +214,9 @@ except click.Abort:
     heavy = {"asyncio", "cryptography", "grpc", "numpy", "rich", "scipy", "sqlite3", "textual"}
     assert heavy.isdisjoint(loaded)
     assert "click" in loaded
+
+
+def test_a_shell_learns_to_complete_the_commands() -> None:
+    command = [sys.executable, "-m", "askew_client", "completion", "bash"]
+    script = subprocess.check_output(command, text=True)
+    assert "_ASKEW_COMPLETE=bash_complete" in script

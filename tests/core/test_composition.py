@@ -161,6 +161,8 @@ def test_losses_that_make_no_sense_are_refused(losses: list[Loss]) -> None:
         basic(losses)
 
 
+UNIT = Decimal(2) ** -40  # to which the rules of composition round up
+FINE = 2**240
 PRECISIONS = [64, 128, 300]
 
 
@@ -168,6 +170,40 @@ PRECISIONS = [64, 128, 300]
 def _many_digits() -> Iterator[None]:
     with localcontext(prec=400):
         yield
+
+
+def decimal(x: Fraction) -> Decimal:
+    return Decimal(x.numerator) / Decimal(x.denominator)
+
+
+def just_above_a_unit(formula: Callable[[Decimal], Decimal], near: Fraction) -> Fraction:
+    """The argument after `near`, in steps of 1 / FINE, whose value first passes a unit."""
+    edge = (formula(decimal(near)) / UNIT).to_integral_value(rounding="ROUND_CEILING") * UNIT
+    low, high = int(near * FINE), int(near * FINE * 2)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if formula(Decimal(middle) / FINE) > edge else (middle, high)
+    return Fraction(high, FINE)
+
+
+def require_next_unit(value: Fraction, true: Decimal) -> None:
+    """The true value is less than 2**-190 above a unit, so it is rounded up to the next one."""
+    assert true % UNIT < Decimal(2) ** -190
+    assert decimal(value) == (true // UNIT + 1) * UNIT
+
+
+@pytest.mark.parametrize("order", [Fraction(65, 64), Fraction(3, 2), Fraction(100)])
+@pytest.mark.parametrize("slack", [Fraction(1, 10**9), Fraction(1, 3 * 10**7)])
+def test_the_conversion_is_rounded_up_by_the_last_bit(order: Fraction, slack: Fraction) -> None:
+    """Planted bugs: either logarithm rounded down at 2**-128."""
+    a = decimal(order)
+    tail = -(a * decimal(slack)).ln() / (a - 1) + (1 - 1 / a).ln()
+
+    def formula(rho: Decimal) -> Decimal:
+        return rho * a + tail
+
+    rho = just_above_a_unit(formula, Fraction(1, 3))
+    require_next_unit(concentrated_epsilon(rho, slack, order), formula(decimal(rho)))
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)

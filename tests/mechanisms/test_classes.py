@@ -39,12 +39,14 @@ def joint(view: Tally, k: int, rate: Fraction) -> JointClasses:
 
 HALF, ONE = Fraction(1, 2), Fraction(1)
 VIEWS: dict[str, Classes] = {
+    "values": ValueClasses(DENSE, HALF),
     "values, wide": ValueClasses(WIDE, TINY),
     "canonical": canonical(DENSE, 40, HALF, Fraction(1, 20)),
     "canonical, large epsilon": canonical(DENSE, 200, HALF, Fraction(4)),
     "canonical, tied": canonical(TIED, 200, HALF, ONE),
     "canonical, wide": canonical(WIDE, 20, HALF, TINY),
     "canonical, gamma 1": canonical(DENSE, 40, ONE, Fraction(1, 20)),
+    "joint": joint(DENSE, 30, Fraction(1, 4)),
     "joint, tied": joint(TIED, 300, HALF),
     "joint, wide": joint(WIDE, 10, TINY),
     "limited domain, wide": ExponentialClasses(

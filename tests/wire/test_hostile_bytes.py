@@ -83,6 +83,7 @@ def wide(dimension: int, ranking: int) -> pb.FeatureSpace:
 HOSTILE: dict[str, dict[str, Case]] = {
     "query": {
         "a coordinate too few": ("values", [0], DimensionMismatch),
+        "a coordinate too many": ("values", [0, 0, 0], DimensionMismatch),
         "a coordinate below the limit": ("values", [0, -(2**31)], OutOfRange),
         "a collection": ("collection", 0, StaleSpace),
         "no Monday": ("catalog_date", 0, StaleSpace),
@@ -104,6 +105,7 @@ HOSTILE: dict[str, dict[str, Case]] = {
     },
     "axes": {
         "a coordinate too few": ("values", [0], DimensionMismatch),
+        "a coordinate too many": ("values", [0, 0, 0], DimensionMismatch),
         "no Monday": ("catalog_date", 0, StaleSpace),
         "no collection": ("collection", CLEARED, StaleSpace),
         "another collection": ("collection", 7, NotFound),
@@ -152,6 +154,7 @@ HOSTILE: dict[str, dict[str, Case]] = {
             [*(1e-12 * i for i in range(33)), *STEPS[33:]],
             OutOfRange,
         ),
+        "no directions": ("space.directions", b"", Malformed),
         "a NaN direction": ("space.directions", scales(*[0] * 5, NAN), OutOfRange),
         "no origin": ("space.origin", b"", Malformed),
         "half a number for an origin": ("space.origin", bytes(14), Malformed),
@@ -218,9 +221,11 @@ HOSTILE: dict[str, dict[str, Case]] = {
         "codes alone": ("neighbors", b"", Malformed),
         "a code too many": ("neighbor_codes", b"\x01" * 6, Malformed),
         "neighbors alone": ("neighbor_codes", b"", Malformed),
+        "an odd number of bytes": ("neighbors", b"\0" * 11, Malformed),
         "an item beyond the catalog": ("neighbors", b"\5\0" * 5, OutOfRange),
         "a neighbor without a code": ("neighbor_codes", b"\0" * 5, OutOfRange),
         "something after the last code": ("neighbor_codes", b"\x21" * 5, Malformed),
+        "no step": ("neighbor_step", 0.0, OutOfRange),
         "a NaN step": ("neighbor_step", NAN, OutOfRange),
         "another step than the card's catalog": ("neighbor_step", 0.25, Malformed),
     },

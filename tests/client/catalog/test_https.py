@@ -93,6 +93,7 @@ ANSWERS: dict[str, tuple[static_host.Answer, type[Exception]]] = {
     ),
     "not modified": (lambda path, first, last, file: head("304 Not Modified", 0), Malformed),
     "nothing there": (lambda path, first, last, file: head("404 Not Found", 0), NotFound),
+    "gone": (lambda path, first, last, file: head("410 Gone", 0), NotFound),
     "a password wanted": (lambda path, first, last, file: head("401 Who", 0), ServerFailed),
     "no range in a part": (lambda path, first, last, file: head("206 Part", 3) + b"abc", Malformed),
     "another part": (

@@ -15,9 +15,10 @@ from traced import Say
 
 from askew.dp.mark import compare
 from askew.dp.privacy import SignalCharge
-from askew.errors import LedgerError, LedgerRefused
+from askew.errors import LedgerError, LedgerRefused, ProfileError
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
+from askew_client.profile.store import ProfileService, ProfileStore
 from askew_client.settings.settings import Caps
 from askew_client.signals import store as device_store
 from askew_client.signals.store import SignalStore, decode_signal
@@ -224,3 +225,12 @@ def test_a_journal_that_others_may_write_is_refused(folder: Path, ending: str) -
         path.with_name(path.name + ending).chmod(0o602)
         with pytest.raises(LedgerError, match="not yours alone"):
             kept(folder, "2026-11")
+
+
+def test_a_profile_with_another_schema_is_refused(tmp_path: Path) -> None:
+    profile = ProfileStore(tmp_path / "profile.sqlite")
+    ProfileService(profile).rate("Alien (1979)", 4.5)
+    with closing(sqlite3.connect(tmp_path / "profile.sqlite")) as database:
+        database.execute("CREATE TRIGGER more AFTER INSERT ON profile BEGIN SELECT 1; END")
+    with pytest.raises(ProfileError, match="not as this program makes them"):
+        profile.read()

@@ -15,6 +15,7 @@ from client.conftest import Pair
 from askew.catalog.catalog_file import FIRST
 from askew.errors import ParameterError, Unreachable
 from askew.noise.lattice import LatticeLaplace
+from askew.noise.randomness import SystemBits
 from askew.protocol.signal import Query, Signal
 from askew.settings import is_loopback
 from askew.wire.queries import query_from_bytes, query_to_bytes
@@ -130,6 +131,25 @@ async def test_a_retry_sends_the_same_bytes(
         reply = await network.call("Retrieve", query_to_bytes(query))
     assert flaky.requests == [query_to_bytes(query)] * 3
     assert reply == slate_to_bytes(pair.retrieve(query), pair.card)
+
+
+async def test_the_pauses_are_drawn_before_there_is_a_connection(
+    pair: Pair, query: Query, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: a draw between two tries, which takes its time while a server listens."""
+    flaky = Flaky(pair, grpc.StatusCode.UNAVAILABLE, failures=2)
+    heard: list[int] = []
+
+    class Counted(SystemBits):
+        def read(self, count: int) -> bytes:
+            heard.append(len(flaky.requests))
+            return super().read(count)
+
+    monkeypatch.setattr("askew_client.transport.grpc.SystemBits", Counted)
+    async with serving(flaky.retrieve) as target:
+        await GrpcTransport(target, LONG).call("Retrieve", query_to_bytes(query))
+    assert len(flaky.requests) == 3
+    assert set(heard) == {0}
 
 
 async def test_no_call_says_who_asks() -> None:

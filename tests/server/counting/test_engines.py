@@ -53,6 +53,7 @@ def test_an_unknown_address_is_refused_without_repeating_it() -> None:
         ("postgresql://name:hunter2@Host:5432/base", "postgresql://host/base"),
         ("postgres://host/base", "postgresql://host/base"),
         ("postgresql://name:hun?ter2#hunter2@host/base", "postgresql://host/base"),
+        ("postgresql://name:some@hunter2@host/base", "postgresql://host/base"),
         ("postgresql://host/base?password=hunter2&user=x", "postgresql://host/base"),
         ("postgresql:///base?port=1&host=/run", "postgresql:///base?host=/run&port=1"),
         ("mysql:hunter2", "mysql:"),

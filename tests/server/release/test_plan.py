@@ -99,6 +99,14 @@ def test_rounds_cost_the_total_and_never_less_per_round_than_basic_composition(
     assert 0 < threshold <= MILLIONTH
 
 
+@pytest.mark.parametrize("mechanism", KINDS)
+def test_a_catalog_needs_k_items_unless_the_mechanism_may_stop_before(
+    plan_of: MakePlan, mechanism: str
+) -> None:
+    plan = plan_of(mechanism=mechanism, delta=delta_for(mechanism), k=6)
+    assert plan.least_items == (6 if mechanism in KNOWN_ONLY else 1)
+
+
 CHANGES: list[dict[str, object]] = [
     {"k": 4},
     {"epsilon": Fraction(3)},
