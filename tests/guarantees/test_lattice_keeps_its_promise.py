@@ -76,7 +76,7 @@ def laws_on_the_line(
     return {(u,): law_of(lattice, [u], TINY) for u in points}
 
 
-@pytest.mark.parametrize("q", [1, 2])
+@pytest.mark.parametrize("q", [1, 2, 3])
 def test_the_enumerated_law_is_the_formula(q: int) -> None:
     lattice = SmallLattice(0, q)
     for (u,), (law, residual) in laws_on_the_line(lattice).items():
