@@ -127,9 +127,9 @@ class Desk(App[AskewError | OSError]):
             return await outcome_of(in_thread(act, device))
 
     async def on_network(self, ask: Callable[[Device], Awaitable[_Value]]) -> _Value | Problem:
-        """Return what `await ask(device)` returns, while `on_device` does nothing: a connection
-        that found private work under way would not be opened, which the server could hear. Return a
-        Problem for an AskewError, or while no device is open; other errors pass.
+        """Return what `await ask(device)` returns; it and `on_device` wait for each other: a
+        connection that found private work under way would not be opened, which the server could
+        hear. Return a Problem for an AskewError, or while no device is open; other errors pass.
         """
         device = self.device
         if device is None:

@@ -125,8 +125,8 @@ class MetricAnswers:
         return PlaceSlate(asked.card.version, asked.listings(rows))
 
     def slots(self, query: Query) -> int:
-        """Return what an answer takes, in slots of a queue, by the rule of the query's collection;
-        0 where no queue is needed.
+        """Return what an answer takes, in slots of a queue, by the NearRule of the query's
+        collection (`NearRule.slots`); 0 where no queue is needed. Raises NotFound as `answer`.
         """
         return self._rules[self.model.asked(query).card.name].slots(query.signal, query.k)
 

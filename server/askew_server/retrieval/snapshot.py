@@ -133,8 +133,9 @@ class Retriever:
         return Slate.of_catalog(self.catalog, self._rule.answer(query.signal, query.k))
 
     def slots(self, query: Query) -> int:
-        """Return 0 for at most 16 results that take at most 2**17 products, k (1 + d) n of n items
-        in d dimensions; else 1 and the larger of k // 16 and a 2**23rd of the products.
+        """Return 0 for at most 16 results that take at most 2**17 products, k (1 + d) n in d
+        dimensions, of the n items that an answer may name (none of the card's first n_held); else
+        1 + the larger of k // 16 and products // 2**23.
         """
         products = query.k * (1 + self.card.space.dimension) * self._rule.n_items
         if query.k <= _FEW and products <= _QUICK:

@@ -71,7 +71,7 @@ class Titles:
         return (self[item] for item in range(len(self)))
 
     def part(self, rows: Rows) -> Titles:
-        """Return Titles of these rows alone, in their order, copied."""
+        """Return Titles of these rows alone, an array of numbers from 0, in their order, copied."""
         return Titles._of_encoded(self.encoded(rows))
 
     def take(self, rows: Rows) -> list[str]:

@@ -123,8 +123,8 @@ class TopKPlan:
 
     @property
     def items_loss(self) -> ApproximateDP:
-        """Return the loss of the names alone: epsilon without the share of the counts, and a delta
-        of 0 where the mechanism needs none.
+        """Return the loss of the names alone: epsilon without the share of the counts, and delta
+        without what the counts take of it, at most half; 0 where the mechanism needs none.
         """
         epsilon, delta, _ = self.parts
         return ApproximateDP(epsilon, delta, self.neighbors)
