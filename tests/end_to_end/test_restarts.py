@@ -14,13 +14,14 @@ from pathlib import Path
 
 import pytest
 from end_to_end.recorder import two_listeners
-from end_to_end.server_process import PATIENCE, served
+from end_to_end.server_process import PATIENCE, Server, served
 from typed_calls import retrieve
 
 from askew.catalog.catalog_file import PERIOD, catalog_date_of
 from askew.errors import Unreachable
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Query, Signal
+from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.transport import grpc as grpc_transport
 from askew_client.transport.grpc import GrpcTransport
 from askew_server.demo.simulation import demo_model
@@ -151,3 +152,38 @@ async def test_a_server_that_stops_and_starts_again_loses_no_question(
                 device.cancel()
             await asyncio.wait(devices)
             servers.close()
+
+
+async def begun(server: Server, size: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Begin a call by HTTP whose message is waited for."""
+    reader, writer = await asyncio.open_connection(HERE, server.http)
+    head = (
+        "POST /askew.wire.v1.Retrieval/GetModelCard HTTP/1.1\r\nhost: x\r\n"
+        f"content-type: application/proto\r\ncontent-length: {size}\r\nexpect: 100-continue\r\n\r\n"
+    )
+    writer.write(head.encode())
+    async with asyncio.timeout(PATIENCE):
+        assert b" 100 " in await reader.readuntil(b"\r\n\r\n")
+    return reader, writer
+
+
+async def test_a_stop_finishes_calls_that_are_half_heard(tmp_path: Path) -> None:
+    """Planted bug: a stop that cuts off who is half heard."""
+    with served(tmp_path, "serve", "--demo") as server:
+        async with GrpcTransport(f"{HERE}:{server.port}", PATIENCE) as network:
+            card = await network.call("GetModelCard", b"")
+        assert pb.GetModelCardResponse.FromString(card).n_items > 0
+        unknown = b"\xfa\x06\x01x"  # a field that no card's question has
+        calls = [await begun(server, len(unknown)) for _ in range(8)]
+        server.process.terminate()
+        await asyncio.to_thread(server.says, "stopping")
+        async with asyncio.timeout(PATIENCE):
+            for reader, writer in calls:
+                writer.write(unknown)
+                head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+                assert head.startswith(b"HTTP/1.1 200 ")
+                assert body == card
+                writer.close()
+            await asyncio.to_thread(server.process.wait)  # a second signal would kill it
+        with pytest.raises(ConnectionError):
+            await asyncio.open_connection(HERE, server.http)
