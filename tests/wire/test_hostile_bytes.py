@@ -91,6 +91,7 @@ HOSTILE: dict[str, dict[str, Case]] = {
         "an inverse rate of 0": ("lattice.inverse_rate", 0, OutOfRange),
         "no mechanism": ("lattice", CLEARED, Malformed),
         "the noise of a map": ("map", OF_MAP, StaleSpace),
+        "k = 0": ("k", 0, OutOfRange),
     },
     "place": {
         "a latitude alone": ("values", [0], OutOfRange),
@@ -102,6 +103,8 @@ HOSTILE: dict[str, dict[str, Case]] = {
         "rows of no Monday": ("holds_rows", True, StaleSpace),
         "the noise of axes": ("lattice", OF_AXES, StaleSpace),
         "the cosine of 75.1 degrees": ("map.cosine", 16851, OutOfRange),
+        "an inverse rate of 0": ("map.inverse_rate", 0, OutOfRange),
+        "no cosine": ("map.cosine", 0, OutOfRange),
     },
     "axes": {
         "a coordinate too few": ("values", [0], DimensionMismatch),
@@ -122,6 +125,7 @@ HOSTILE: dict[str, dict[str, Case]] = {
         "a byte of codes too few": ("codes", bytes(5), Malformed),
         "something after an item's last code": ("codes", b"\0\0\0\x10\0\0", Malformed),
         "the number of a collection": ("collection", 0, Malformed),
+        "an item without a title": ("items.1.title", "", OutOfRange),
     },
     "places": {
         "an item twice": ("listings.1.item", 0, OutOfRange),
@@ -140,6 +144,8 @@ HOSTILE: dict[str, dict[str, Case]] = {
         "a number for a category": ("listings.0.values.0.number", 1.0, OutOfRange),
         "text for a number": ("listings.0.values.1.text", "a", OutOfRange),
         "a NaN price": ("listings.0.values.1.number", NAN, OutOfRange),
+        "a number for a flag": ("listings.0.values.2.number", 1.0, OutOfRange),
+        "a NaN": (AT, [NAN, 0.0], OutOfRange),
     },
     "posts": {
         "beyond the end of an axis": (AT, [800.1, 1.0], OutOfRange),
@@ -174,6 +180,11 @@ HOSTILE: dict[str, dict[str, Case]] = {
         "257 ranking dimensions": ("space", wide(2, 257), OutOfRange),
         "no space": ("space", CLEARED, WireError),
         "a card of places": ("metric_space.region.south", 1.0, OtherKind),
+        "a NaN knot": ("space.knots", [NAN, *STEPS[1:]], OutOfRange),
+        "a clip of zero": ("space.clip", 0.0, OutOfRange),
+        "no least likes": ("space.least_likes", 0, OutOfRange),
+        "a scale from NaN": ("space.lowest_rating", NAN, OutOfRange),
+        "17 dimensions": ("space", wide(17, 3), OutOfRange),
     },
     "map card": {
         "no space": ("metric_space", CLEARED, OutOfRange),
@@ -207,6 +218,9 @@ HOSTILE: dict[str, dict[str, Case]] = {
         "an end of 7 digits": (f"{AXIS}.high", 800.0001, OutOfRange),
         "a name that clears the screen": (f"{AXIS}.name", "\x1b[2J", OutOfRange),
         "four axes": (AXES, FOUR, OutOfRange),
+        "a NaN axis": (f"{AXIS}.low", NAN, OutOfRange),
+        "an axis of nothing": (f"{AXIS}.high", 0.0, OutOfRange),
+        "no axes": (AXES, [], OutOfRange),
     },
     "held": {
         "codes cut short": ("codes", bytes(9), Malformed),

@@ -141,6 +141,13 @@ async def test_a_second_name_takes_the_place_for_nothing(device: DeviceWorld) ->
     assert len(device.signals.entries()) == 2
 
 
+def test_a_position_whose_signal_was_lost_is_drawn_anew_where_it_is(device: DeviceWorld) -> None:
+    """Planted bug: the remedy of a lost ledger, `move`, is refused."""
+    place = NamedPlace("0" * 32, BERLIN)
+    device.profile.change(lambda document: document.with_place("home", place))
+    assert device.places.move("home", BERLIN).sent
+
+
 def test_forgetting_refunds_nothing_and_leaves_no_position(device: DeviceWorld) -> None:
     device.places.add("home", BERLIN)
     before = device.signals.account()
