@@ -169,7 +169,7 @@ class ConfigFile:
             replace_file(path, changed.encode())
         except OSError as error:
             raise ConfigError(f"{self._name} cannot be written: {error.strerror}") from None
-        except (AskewError, ValueError):
+        except (AskewError, ValueError, RecursionError):
             reason = "has something in it that this program cannot read, and was left alone"
             raise ConfigError(f"{self._name} {reason}") from None
 

@@ -48,25 +48,23 @@ class Steps:
         click.echo(f"{self._said - self._started:6.0f} s  {text}", err=True)
 
 
-class _Terminated(KeyboardInterrupt):
-    """SIGTERM came."""
-
-
 @contextmanager
 def when_stopped(said: str = "\nstopped") -> Iterator[None]:
     """End the process in order where Ctrl-C or SIGTERM stops the body of the `with`: print `said`
-    on standard error, and exit with 130 for Ctrl-C and 143 for SIGTERM.
+    on standard error, and exit with 130 for Ctrl-C and 143 for SIGTERM. Ctrl-C at a question is a
+    click.Abort, as a no is, and passes.
     """
+    is_terminated = False
 
     def terminate(_: int, __: FrameType | None) -> None:
-        raise _Terminated
+        nonlocal is_terminated
+        is_terminated = True
+        raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGTERM, terminate)
     try:
         yield
     except (KeyboardInterrupt, click.Abort) as stop:
-        # Beside a question, click makes one of the other, and of a no.
-        is_terminated = _Terminated in (type(stop), type(stop.__cause__))
         if isinstance(stop, click.Abort) and not is_terminated:
             raise
         click.echo(said, err=True)

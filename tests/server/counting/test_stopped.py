@@ -40,20 +40,22 @@ def test_ctrl_c_while_duckdb_works_is_ctrl_c_and_the_next_statement_works() -> N
     engine.close()
 
 
-def test_sigterm_at_a_question_ends_with_143_and_a_no_is_left_to_the_command() -> None:
+def test_sigterm_at_a_question_ends_with_143_and_a_no_is_left_to_the_command(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """click makes the same error of both. Planted bug: SIGTERM is taken for a no."""
 
-    def prompted() -> None:
-        try:
-            os.kill(os.getpid(), signal.SIGTERM)
-        except KeyboardInterrupt as stop:
-            raise click.Abort from stop
+    def answered(_: str) -> str:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return "n"
 
+    monkeypatch.setattr("click.termui.visible_prompt_func", answered)
     with pytest.raises(SystemExit) as end, when_stopped():
-        prompted()
+        click.confirm("Spend it?", abort=True, err=True)
     assert end.value.code == 143
+    monkeypatch.setattr("click.termui.visible_prompt_func", lambda _: "n")
     with pytest.raises(click.Abort), when_stopped():
-        raise click.Abort
+        click.confirm("Spend it?", abort=True, err=True)
 
 
 def test_whoever_closes_an_engine_ends_what_another_thread_asked() -> None:

@@ -12,6 +12,7 @@ from small_world import made_card, made_catalog, made_encoder, made_space
 from askew import offset_rule
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Query, Signal
+from askew_server.retrieval import snapshot
 from askew_server.retrieval.snapshot import Retriever
 
 HALF = LatticeLaplace(9, 1024)  # epsilon 1/2, step 1/512
@@ -76,9 +77,13 @@ def test_all_that_answers_need_is_made_before_the_first(monkeypatch: pytest.Monk
         assert len(retriever.answer(query_at(retriever, (3, 5), k)).items) == k
 
 
-def test_an_answer_takes_the_places_that_it_is_worth() -> None:
-    """Planted bugs: a place, whatever is asked; none, however many items are looked at."""
+def test_an_answer_takes_the_places_that_it_is_worth(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted bugs: a place, whatever is asked; none, however many items are looked at; a large
+    catalog takes no more than a small one.
+    """
     few, many = retriever_of(MANY), retriever_of(MORE)
     sizes = (1, 4, 5, 15, 16, 64)
     assert [few.slots(query_at(few, (0, 0), k)) for k in sizes] == [0, 0, 0, 0, 0, 5]
     assert [many.slots(query_at(many, (0, 0), k)) for k in sizes] == [0, 0, 0, 1, 2, 5]
+    monkeypatch.setattr(snapshot, "_SLOT", 1 << 16)
+    assert [many.slots(query_at(many, (0, 0), k)) for k in sizes] == [0, 0, 0, 3, 3, 12]
